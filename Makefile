@@ -1,0 +1,49 @@
+# Everything runs in .venv, made on first use; the stamps in it follow pyproject.toml and constraints.txt.
+PYTHON ?= python3
+# One OpenMP thread each (tests/conftest.py): two workers share two cores instead of fighting for them.
+WORKERS ?= 2
+
+PY := .venv/bin/python
+INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+CODE := $(wildcard mezzotint benchmarks examples)
+SOURCES := $(CODE) tests
+
+.PHONY: help demo test check bench docs clean
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
+
+demo: .venv/package ## write text with the bundled model, block by block
+	$(PY) examples/demo.py
+
+test: check ## lint, format, types and every test
+	$(PY) -m pytest -q --numprocesses $(WORKERS) --dist loadfile
+
+check: .venv/tests ## lint, format and types only
+	$(PY) -m ruff check $(SOURCES)
+	$(PY) -m ruff format --check $(SOURCES)
+	$(PY) -m mypy $(CODE)
+
+bench: .venv/package ## measure this machine
+	$(PY) benchmarks/foundation.py
+
+docs: .venv/package ## write docs/cli.md from the commands
+	$(PY) -m mezzotint.cli.document > docs/cli.md
+
+clean: ## remove .venv and every cache
+	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist *.egg-info
+
+.venv/made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Mezzotint needs Python 3.11 or later, and '$(PYTHON)' is $$($(PYTHON) --version 2>&1):" \
+			"name another, as in 'make test PYTHON=python3.12'." >&2; exit 1; }
+	$(PYTHON) -m venv --clear .venv
+	@touch $@
+
+.venv/package: .venv/made pyproject.toml constraints.txt
+	@echo "Installing into .venv: a minute, or several where torch is still to be downloaded."
+	$(INSTALL) --editable .
+	@touch $@
+
+.venv/tests: .venv/package
+	$(INSTALL) --editable '.[test]'
+	@touch $@
