@@ -1,0 +1,1 @@
+"""Between strings and token ids: tokenizer, chat templates, detokeniser; no tensors live here."""

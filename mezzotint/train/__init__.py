@@ -1,0 +1,1 @@
+"""How a checkpoint is taught: tokenizer, data, losses, loops; no inference service and no measurement."""
