@@ -33,7 +33,7 @@ MAY_IMPORT = {
 CODE_ROOMS = [room for room in MAY_IMPORT if room not in ("cli", "web")]
 # The two doors of the package are no rooms: one shows names of the rooms, the other starts the command line.
 DOORS = {"__init__": ", ".join(CODE_ROOMS), "__main__": "cli"}
-DATA_FOLDERS = {"checkpoints"}
+DATA_FOLDERS = {"checkpoints", "configs"}
 
 FILE_LINES, FUNCTION_LINES, EXAMPLE_LINES = 300, 60, 40
 VAGUE_NAMES = {"utils", "util", "common", "core", "base", "helpers", "helper", "manager", "misc"}

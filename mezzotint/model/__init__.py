@@ -1,0 +1,1 @@
+"""Two forwards of one weight set: `encode` (causal, writes KV) and `denoise` (bidirectional, reads KV)."""

@@ -1,0 +1,184 @@
+"""DiffusionGemma (and Gemma 4 text, its autoregressive half): one weight set, two forwards.
+
+Module names are those of the checkpoint below `model.decoder.`, so a tensor's name is its place.
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from mezzotint.model.attention import Attention, View, denoise_view, encode_view
+from mezzotint.model.config import LayerKind, ModelConfig
+from mezzotint.model.experts import Experts, Router
+from mezzotint.model.kv import KV
+from mezzotint.model.layers import MLP, Angles, RMSNorm, gelu, rotary_angles
+from mezzotint.model.vocabulary import Head, full_logits, read_vocabulary
+from mezzotint.types import KeyValues, Reading
+
+
+class Layer(nn.Module):
+    """Attention, then a dense MLP in parallel with experts; the whole residual stream is scaled at the end.
+
+    The scale is stored twice, for encode and for denoise; they may differ.
+    """
+
+    def __init__(self, config: ModelConfig, index: int) -> None:
+        super().__init__()
+        width, eps = config.hidden_size, config.rms_norm_eps
+        self.self_attn = Attention(config, index)
+        self.mlp = MLP(width, config.intermediate_size)
+        self.input_layernorm = RMSNorm(width, eps)
+        self.post_attention_layernorm = RMSNorm(width, eps)
+        self.pre_feedforward_layernorm = RMSNorm(width, eps)
+        self.post_feedforward_layernorm = RMSNorm(width, eps)
+        self.has_experts = config.num_experts > 0
+        if self.has_experts:
+            self.router = Router(width, config.num_experts, config.top_k_experts, eps)
+            self.experts = Experts(width, config.moe_intermediate_size, config.num_experts)
+            self.post_feedforward_layernorm_1 = RMSNorm(width, eps)
+            self.post_feedforward_layernorm_2 = RMSNorm(width, eps)
+            self.pre_feedforward_layernorm_2 = RMSNorm(width, eps)
+        self.register_buffer("layer_scalar", torch.ones(1))
+        self.register_buffer("encoder_layer_scalar", torch.ones(1))
+
+    def forward(self, x: Tensor, angles: Angles, kv: KeyValues, view: View, *, denoising: bool) -> Tensor:
+        """x [B, T, D] → [B, T, D]."""
+        attended = self.self_attn(self.input_layernorm(x), angles, kv, view)
+        x = x + self.post_attention_layernorm(attended)
+        y = self.mlp(self.pre_feedforward_layernorm(x))
+        if self.has_experts:
+            y = self.post_feedforward_layernorm_1(y) + self.post_feedforward_layernorm_2(self._mix(x))
+        scale = self.layer_scalar if denoising else self.encoder_layer_scalar
+        return (x + self.post_feedforward_layernorm(y)) * scale
+
+    def _mix(self, x: Tensor) -> Tensor:
+        flat = x.reshape(-1, x.shape[-1])
+        return self.experts(self.pre_feedforward_layernorm_2(flat), self.router(flat)).view(x.shape)
+
+
+class SelfConditioning(nn.Module):
+    """Adds what the previous step believed, a soft embedding, to the canvas embedding."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.pre_norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
+        self.post_norm = RMSNorm(config.hidden_size, config.rms_norm_eps, scaled=False)
+        self.gate_proj = nn.Linear(config.hidden_size, config.intermediate_size, bias=False)
+        self.up_proj = nn.Linear(config.hidden_size, config.intermediate_size, bias=False)
+        self.down_proj = nn.Linear(config.intermediate_size, config.hidden_size, bias=False)
+
+    def forward(self, x: Tensor, soft: Tensor | None) -> Tensor:
+        """x, soft [B, C, D] → [B, C, D]; None is the zero signal of the first step, whose contribution is exactly 0."""
+        if soft is None:
+            return self.post_norm(x)
+        n = self.pre_norm(soft)
+        g = F.linear(gelu(F.linear(n, self.gate_proj.weight)) * F.linear(n, self.up_proj.weight), self.down_proj.weight)
+        return self.post_norm(x + g)
+
+
+class DiffusionGemma(nn.Module):
+    """The network. Both forwards return hidden states after the final norm; model.vocabulary turns them into tokens."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size)
+        self.layers = nn.ModuleList(Layer(config, index) for index in range(len(config.layers)))
+        self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
+        if config.family == "diffusion_gemma":
+            self.self_conditioning = SelfConditioning(config)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Dtype of the weights and of every activation."""
+        return self.embed_tokens.weight.dtype
+
+    @property
+    def device(self) -> torch.device:
+        """Device of the weights."""
+        return self.embed_tokens.weight.device
+
+    @property
+    def embedding_scale(self) -> float:
+        """√D rounded to the weights' dtype, as the checkpoints were trained (53.0 for D 2816 in bfloat16)."""
+        return float(torch.tensor(self.config.hidden_size**0.5, dtype=self.dtype))
+
+    @property
+    def head(self) -> Head:
+        """The tied table with what the vocabulary pass needs beside it."""
+        return Head(self.embed_tokens.weight, self.embedding_scale, self.config.softcap)
+
+    def new_kv(self, rows: int, capacity: int) -> KV:
+        """An empty contiguous cache in the weights' dtype and on their device."""
+        return KV(self.config, rows, capacity, dtype=self.dtype, device=self.device)
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """Softcapped logits [..., V] of hidden [..., D], float32 or wider."""
+        return full_logits(self.head, hidden)
+
+    def read(
+        self, hidden: Tensor, *, temperature: float, proposal_temperature: float, uniforms: Tensor, with_soft: bool
+    ) -> Reading:
+        """One pass over the vocabulary; see vocabulary.read_vocabulary."""
+        return read_vocabulary(
+            self.head,
+            hidden,
+            temperature=temperature,
+            proposal_temperature=proposal_temperature,
+            uniforms=uniforms,
+            with_soft=with_soft,
+        )
+
+    def embed(self, ids: Tensor) -> Tensor:
+        """ids [...] int64 → scaled embeddings [..., D]."""
+        return F.embedding(ids, self.embed_tokens.weight) * self.embedding_scale
+
+    def encode(self, ids: Tensor, kv: KeyValues) -> Tensor:
+        """Causal forward over ids [B, T] behind the context in `kv`, which grows by T.
+
+        Returns: hidden states [B, T, D] after the final norm; position t predicts token t + 1.
+        """
+        start, count = kv.length, ids.shape[1]
+        views: dict[LayerKind, View] = {
+            "full_attention": encode_view(start, count, None, ids.device),
+            "sliding_attention": encode_view(start, count, self.config.sliding_window, ids.device),
+        }
+        positions = torch.arange(start, start + count, device=ids.device)
+        hidden = self._run(self.embed(ids), positions, kv, views, denoising=False)
+        kv.advance(count)
+        return hidden
+
+    def denoise(
+        self,
+        canvas: Tensor,
+        kv: KeyValues,
+        soft: Tensor | None = None,
+        *,
+        window: int | None = None,
+        lengths: Tensor | None = None,
+    ) -> Tensor:
+        """Bidirectional forward over canvas [B, C] behind the context in `kv`, which stays as it is.
+
+        soft: the previous step's soft embedding [B, C, D], or None on the first step.
+        window: context tokens that sliding layers see; default sliding_window − 1, as the reference's dynamic cache.
+        lengths: [B] each row's context length where rows differ (the rest of the context up to kv.length is hidden).
+        Returns: hidden states [B, C, D] after the final norm.
+        """
+        start, count = kv.length, canvas.shape[1]
+        near = self.config.sliding_window - 1 if window is None else window
+        views: dict[LayerKind, View] = {
+            "full_attention": denoise_view(start, count, None, lengths),
+            "sliding_attention": denoise_view(start, count, near, lengths),
+        }
+        offsets = torch.arange(count, device=canvas.device)
+        positions = start + offsets if lengths is None else lengths[:, None] + offsets
+        x = self.self_conditioning(self.embed(canvas), soft)
+        return self._run(x, positions, kv, views, denoising=True)
+
+    def _run(
+        self, x: Tensor, positions: Tensor, kv: KeyValues, views: dict[LayerKind, View], *, denoising: bool
+    ) -> Tensor:
+        angles = {shape.kind: rotary_angles(shape, positions, x.dtype) for shape in dict.fromkeys(self.config.layers)}
+        for layer, shape in zip(self.layers, self.config.layers, strict=True):
+            x = layer(x, angles[shape.kind], kv, views[shape.kind], denoising=denoising)
+        return self.norm(x)

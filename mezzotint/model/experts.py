@@ -1,0 +1,77 @@
+"""Router and experts of a layer; the dense MLP beside them lives in layers."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from mezzotint.model.layers import RMSNorm, gelu
+
+
+class Routing(NamedTuple):
+    """Which experts each token visits, both [T, top_k]: ids, and weights in float32 or wider."""
+
+    index: Tensor
+    weights: Tensor
+
+
+class Router(nn.Module):
+    """Chooses top_k experts a token from the raw residual stream."""
+
+    def __init__(self, width: int, experts: int, top_k: int, eps: float) -> None:
+        super().__init__()
+        self.top_k = top_k
+        self.norm = RMSNorm(width, eps, scaled=False)
+        self.proj = nn.Linear(width, experts, bias=False)
+        self.scale = nn.Parameter(torch.ones(width))
+        self.per_expert_scale = nn.Parameter(torch.ones(experts))
+
+    def forward(self, x: Tensor) -> Routing:
+        """x [T, width] → Routing. The product is in x's dtype, the softmax in float32 or wider."""
+        scaled = self.norm(x) * self.scale * x.shape[-1] ** -0.5
+        scores = F.linear(scaled, self.proj.weight)
+        wide = torch.float64 if x.dtype == torch.float64 else torch.float32
+        top = F.softmax(scores, -1, dtype=wide).topk(self.top_k, -1)
+        weights = top.values / top.values.sum(-1, keepdim=True)
+        return Routing(top.indices, weights * self.per_expert_scale[top.indices])
+
+
+class Experts(nn.Module):
+    """All experts of a layer as two stacked tensors; gate rows stand above up rows."""
+
+    def __init__(self, width: int, inner: int, experts: int) -> None:
+        super().__init__()
+        self.gate_up_proj = nn.Parameter(torch.empty(experts, 2 * inner, width))
+        self.down_proj = nn.Parameter(torch.empty(experts, width, inner))
+
+    def forward(self, x: Tensor, routing: Routing) -> Tensor:
+        """x [T, width] → [T, width], the weighted sum over each token's experts.
+
+        Tokens are sorted by expert, so each expert that is visited does one product over a contiguous slice.
+        """
+        top_k = routing.index.shape[-1]
+        if x.shape[0] == 1:
+            return self._mix_one(x, routing)
+        visits = routing.index.reshape(-1)
+        order = visits.argsort(stable=True)
+        counts = torch.bincount(visits, minlength=self.gate_up_proj.shape[0]).tolist()
+        parts = [
+            self._visit(expert, rows)
+            for expert, rows in enumerate(x[order // top_k].split(counts))
+            if rows.shape[0]
+        ]
+        weighted = (torch.cat(parts) * routing.weights.reshape(-1)[order, None]).to(x.dtype)
+        return torch.zeros_like(x).index_add(0, order // top_k, weighted)
+
+    def _mix_one(self, x: Tensor, routing: Routing) -> Tensor:
+        """The same sum for a single token, in the same order, without sorting anything on the device."""
+        experts = routing.index[0].tolist()
+        mixed = torch.zeros_like(x)
+        for slot in sorted(range(len(experts)), key=experts.__getitem__):
+            mixed = mixed + (self._visit(experts[slot], x) * routing.weights[0, slot]).to(x.dtype)
+        return mixed
+
+    def _visit(self, expert: int, rows: Tensor) -> Tensor:
+        gate, up = F.linear(rows, self.gate_up_proj[expert]).chunk(2, -1)
+        return F.linear(gelu(gate) * up, self.down_proj[expert])

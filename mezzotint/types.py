@@ -1,0 +1,110 @@
+"""The words that rooms hand each other: readings, receipts, and the Protocols with two real implementations; no logic but sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+DecoderName = Literal["diffusion", "ar"]
+FinishReason = Literal["stop", "length"]
+
+
+class Reading(NamedTuple):
+    """What one pass over the vocabulary says of N hidden states.
+
+    argmax, proposal: [N] int64. entropy (nats, at the sampler's temperature) and log_prob (of the proposal, at the
+    proposal's temperature): [N] float32 or wider. soft: [N, D] soft embedding in the weights' dtype, or None.
+    """
+
+    argmax: Tensor
+    proposal: Tensor
+    entropy: Tensor
+    log_prob: Tensor
+    soft: Tensor | None
+
+
+class KeyValues(Protocol):
+    """What a forward needs of the context: its length, and a place for the new tokens behind it."""
+
+    @property
+    def length(self) -> int:
+        """Tokens encoded so far."""
+
+    def place(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Put new k, v [B, heads, T, head_dim] behind the context; return both over context and new tokens."""
+
+    def advance(self, count: int) -> None:
+        """Make the last placed `count` tokens part of the context."""
+
+
+class Network(Protocol):
+    """Two forwards and the head of one weight set, as the plain loops use them."""
+
+    def new_kv(self, rows: int, capacity: int) -> KeyValues:
+        """An empty cache for `rows` rows of up to `capacity` tokens."""
+
+    def encode(self, ids: Tensor, kv: KeyValues) -> Tensor:
+        """Causal forward over ids [B, T] behind the context; returns hidden [B, T, D], and kv grows by T."""
+
+    def denoise(self, canvas: Tensor, kv: KeyValues, soft: Tensor | None, *, window: int | None) -> Tensor:
+        """Bidirectional forward over canvas [B, C]; returns hidden [B, C, D], and kv stays as it is."""
+
+    def embed(self, ids: Tensor) -> Tensor:
+        """Scaled embeddings [..., D] of ids [...]."""
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """Softcapped logits [..., V] of hidden [..., D] in float32 or wider."""
+
+    def read(
+        self, hidden: Tensor, *, temperature: float, proposal_temperature: float, uniforms: Tensor, with_soft: bool
+    ) -> Reading:
+        """One pass over the vocabulary for hidden [N, D]; uniforms [N] float64 in [0, 1) decide the proposals."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Receipt:
+    """What one request cost. Times in seconds, the rest in tokens or forwards.
+
+    denoise_steps: executed steps of each block; block_tokens: tokens that each block kept.
+    encodes: forwards of the target model after prefill; under ar the one that yields the first token counts.
+    """
+
+    decoder: DecoderName
+    sampler: str | None
+    seed: int
+    prompt_tokens: int
+    output_tokens: int
+    denoise_steps: tuple[int, ...] = ()
+    block_tokens: tuple[int, ...] = ()
+    step_budget: int = 0
+    canvas_length: int = 0
+    entropy_bound: float | None = None
+    encodes: int = 0
+    prefill_s: float = 0.0
+    generation_s: float = 0.0
+
+    @property
+    def forwards(self) -> int:
+        """Denoising steps plus encodes after prefill."""
+        return sum(self.denoise_steps) + self.encodes
+
+    @property
+    def tokens_per_forward(self) -> float:
+        """Output tokens a forward; 1 for ar."""
+        return tokens_per_forward(self.output_tokens, self.forwards)
+
+    @property
+    def budget_hits(self) -> int:
+        """Blocks that used their whole step budget."""
+        return sum(steps >= self.step_budget for steps in self.denoise_steps)
+
+
+def tokens_per_forward(output_tokens: int, forwards: int) -> float:
+    """Output tokens (end of turn included, nothing after it) ÷ forwards after prefill; 0 where nothing ran.
+
+    Source: contract 1.
+    """
+    return output_tokens / forwards if forwards else 0.0
