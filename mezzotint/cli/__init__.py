@@ -1,0 +1,34 @@
+"""The command line: one verb a file, wired together here; what the verbs do lives in the other rooms."""
+
+from typing import Annotated
+
+import typer
+
+from mezzotint import __version__
+from mezzotint.cli import chat, evaluate, generate, models, train
+from mezzotint.cli.errors import Verbs
+
+app = typer.Typer(cls=Verbs, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"mezzotint {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _mezzotint(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version),
+    ] = False,
+) -> None:
+    """Run block-diffusion language models: whole blocks of tokens, brought out of noise at once."""
+
+
+app.command("generate")(generate.generate)
+app.command("chat")(chat.chat)
+app.command("models")(models.models)
+app.command("train")(train.train)
+app.command("evaluate")(evaluate.evaluate)

@@ -1,0 +1,106 @@
+"""One answer: a checkpoint opened, its events followed and shown as they come; no flag is declared here."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict
+from typing import NamedTuple
+
+import torch
+from rich.console import Console
+from rich.text import Text
+
+from mezzotint.cli.options import Decoding, Loading, choose_target
+from mezzotint.cli.receipt import receipt_line
+from mezzotint.cli.watch import watching
+from mezzotint.decoding.params import SamplingParams
+from mezzotint.llm import LLM, BlockEvent, Completion, DraftEvent, Event, Prompt
+from mezzotint.types import Receipt
+
+Show = AbstractContextManager[Callable[[Event], None]]
+
+
+class Setup(NamedTuple):
+    """A checkpoint that is ready, and what every prompt asks of it."""
+
+    llm: LLM
+    params: SamplingParams
+
+
+class Answer(NamedTuple):
+    """A finished answer, and the seconds from the request to its first final tokens."""
+
+    completion: Completion
+    first_text_s: float
+
+
+def set_up(loading: Loading, decoding: Decoding) -> Setup:
+    """Check what the flags ask, then load the checkpoint.
+
+    Raises: ValueError naming flag, value and remedy.
+    """
+    target = choose_target(loading.model, decoding.decoder)
+    asked = asdict(decoding) | {"decoder": target.decoder}
+    params = SamplingParams(**{name: value for name, value in asked.items() if value is not None})
+    if loading.device is not None:
+        _check_device(loading.device)
+    options = {name: value for name, value in asdict(loading).items() if value is not None}
+    return Setup(LLM(**options | {"model": target.model}), params)
+
+
+def answer(llm: LLM, prompt: Prompt, params: SamplingParams, show: Show) -> Answer:
+    """Follow one prompt to its end. Raises: ValueError before anything is shown if it cannot be honoured."""
+    started = time.perf_counter()
+    first_text_s: float | None = None
+    events = llm.stream(prompt, params)
+    with show as draw:
+        for event in events:
+            if first_text_s is None and not isinstance(event, DraftEvent):
+                first_text_s = time.perf_counter() - started
+            draw(event)
+    assert isinstance(event, Completion)
+    assert first_text_s is not None
+    return Answer(event, first_text_s)
+
+
+def silent() -> Show:
+    """Show nothing."""
+    return nullcontext(lambda event: None)
+
+
+@contextmanager
+def writing() -> Iterator[Callable[[Event], None]]:
+    """Write final text to standard output as it comes, and end its line, however it ends."""
+    pieces: list[str] = []
+
+    def write(event: Event) -> None:
+        if isinstance(event, BlockEvent):
+            pieces.append(event.text)
+        elif isinstance(event, Completion):  # may end in half a character, which no block event held
+            pieces.append(event.text.removeprefix("".join(pieces)))
+        else:
+            return
+        print(pieces[-1], end="", flush=True)
+
+    try:
+        yield write
+    finally:
+        print(flush=True)
+
+
+def drawing(llm: LLM, params: SamplingParams) -> Show:
+    """Draw the canvas on standard error, so that standard output holds nothing but the answer."""
+    return watching(Console(stderr=True), llm.tokenizer, params.max_tokens)
+
+
+def print_receipt(receipt: Receipt) -> None:
+    """The last line of an answer in text form, dim in a terminal."""
+    Console().print(Text(receipt_line(receipt), style="dim"), soft_wrap=True)
+
+
+def _check_device(name: str) -> None:
+    try:
+        torch.empty(0, device=name)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).partition("\n")[0]
+        raise ValueError(f"device is {name!r}, which torch cannot use here ({reason}); use cpu") from None

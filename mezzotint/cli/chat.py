@@ -1,0 +1,55 @@
+"""`mezzotint chat`: a talk of many turns, from a terminal or a pipe."""
+
+import readline  # noqa: F401 (input() edits lines with it once it is loaded)
+import sys
+from collections.abc import Iterator
+
+from mezzotint.cli.errors import error_line
+from mezzotint.cli.flags import unfold
+from mezzotint.cli.options import Decoding, Loading, System, Watch
+
+
+@unfold
+def chat(loading: Loading, decoding: Decoding, system: System = None, watch: Watch = False) -> None:
+    """Talk with a model, a line a turn; /reset forgets what was said, /quit ends.
+
+    Each answer ends with a line that tells what it cost.
+    """
+    # Importing torch takes seconds, and --help is not to wait for it: see options.
+    from mezzotint.cli.answer import answer, drawing, print_receipt, set_up, writing
+
+    llm, params = set_up(loading, decoding)
+    opening = [] if system is None else [{"role": "system", "content": system}]
+    said = opening
+    for line in _turns():
+        if line == "/reset":
+            said = opening
+            continue
+        asked = [*said, {"role": "user", "content": line}]
+        try:
+            completion = answer(llm, asked, params, drawing(llm, params) if watch else writing()).completion
+        except ValueError as error:
+            if not sys.stdin.isatty():
+                raise
+            print(f"{error_line(error)} (or /reset)", file=sys.stderr)
+            continue
+        if watch:
+            print(completion.text)
+        print_receipt(completion.receipt)
+        said = [*asked, {"role": "assistant", "content": completion.text}]
+
+
+def _turns() -> Iterator[str]:
+    """The lines that are said, and /reset; up to /quit or the end of the input."""
+    prompt = "› " if sys.stdin.isatty() else ""
+    while True:
+        try:
+            line = input(prompt).strip()
+        except EOFError:
+            return
+        if line == "/quit":
+            return
+        if line.startswith("/") and line[1:].isalpha() and line != "/reset":
+            print(f"error: {line} is no command; there are /reset and /quit", file=sys.stderr)
+        elif line:
+            yield line

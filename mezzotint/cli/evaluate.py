@@ -1,0 +1,130 @@
+"""`mezzotint evaluate`: flags in, rows out; how answers are scored is said by the evaluate room."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from mezzotint.cli.flags import unfold
+from mezzotint.cli.options import Decoding, Device, Dtype, Loading, Threads, choose_target
+
+if TYPE_CHECKING:
+    from mezzotint.evaluate.config import EvaluateConfig
+    from mezzotint.evaluate.run import Answer
+
+
+def _option(help: str) -> Any:
+    return typer.Option(help=help)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """The fields of EvaluateConfig as flags spell them; None leaves one to it."""
+
+    tasks: Annotated[str | None, _option("Task families, with commas between; all unless given.")] = None
+    decoder: Annotated[str | None, _option("Decoders, with commas between; diffusion,ar unless given.")] = (
+        None
+    )
+    n: Annotated[int | None, typer.Option("--n", help="Prompts of each task; 200 unless given.")] = None
+    seed: Annotated[int | None, _option("Same seed, same prompts and same answers; 0 unless given.")] = None
+    steps: Annotated[
+        str | None,
+        _option("Step budgets of diffusion, with commas between, a row each; the model's unless given."),
+    ] = None
+    sampler: Annotated[
+        str | None, _option("Of diffusion; report with the checkpoint's own numbers unless given.")
+    ] = None
+    temperature: Annotated[
+        float | None, _option("Of every decoder; 0 for ar and 1 for diffusion unless given.")
+    ] = None
+
+
+@unfold
+def evaluate(
+    asked: Asked,
+    model: Annotated[
+        str,
+        typer.Argument(help="A bundled model, a folder or a hub id; MODEL:DECODER names the decoder too."),
+    ] = "lab",
+    device: Device = None,
+    dtype: Dtype = None,
+    threads: Threads = None,
+    output: Annotated[
+        Path | None, _option("Write every answer to this file too, one JSON object a line.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one list of objects, one a row.")] = False,
+) -> None:
+    """Score a model on held-out tasks: one row for each task, decoder and step budget.
+
+    All decoders answer the same prompts, taking turns. In a terminal a bar shows the progress.
+    """
+    # Importing torch takes seconds, and --help is not to wait for it: see options.
+    from mezzotint.cli.answer import set_up
+    from mezzotint.evaluate.run import answer_prompts
+    from mezzotint.evaluate.score import score
+    from mezzotint.evaluate.table import format_table
+
+    target = choose_target(model, asked.decoder)
+    config = _read(replace(asked, decoder=target.decoder))
+    loading = Loading(model=target.model, device=device, dtype=dtype, threads=threads)
+    llm = set_up(loading, Decoding()).llm
+    with _recording(output) as record:
+        rows = score(_follow(answer_prompts(llm, config), config.answers, record))
+    print(json.dumps([asdict(row) for row in rows]) if as_json else format_table(rows))
+
+
+def _read(asked: Asked) -> "EvaluateConfig":
+    from mezzotint.evaluate.config import EvaluateConfig
+
+    options: dict[str, Any] = {
+        "tasks": _split(asked.tasks),
+        "decoders": _split(asked.decoder),
+        "n": asked.n,
+        "seed": asked.seed,
+        "steps": _budgets(asked.steps),
+        "sampler": asked.sampler,
+        "temperature": asked.temperature,
+    }
+    return EvaluateConfig(**{name: value for name, value in options.items() if value is not None})
+
+
+def _split(text: str | None) -> tuple[str, ...] | None:
+    return None if text is None else tuple(part.strip() for part in text.split(","))
+
+
+def _budgets(text: str | None) -> tuple[int, ...] | None:
+    if text is None:
+        return None
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise ValueError(f"--steps is {text!r}; write whole numbers with commas between them") from None
+
+
+@contextmanager
+def _recording(output: Path | None) -> "Iterator[Callable[[Answer], None]]":
+    """What to call with each answer; a run that is cut short leaves what it had."""
+    if output is None:
+        yield lambda answer: None
+        return
+    with output.open("w", encoding="utf-8") as file:
+        yield lambda answer: print(json.dumps(answer.record(), ensure_ascii=False), file=file, flush=True)
+
+
+def _follow(
+    answers: "Iterable[Answer]", total: int, record: "Callable[[Answer], None]"
+) -> "Iterator[Answer]":
+    console = Console(stderr=True)
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        bar = progress.add_task("answers", total=total)
+        for answer in answers:
+            record(answer)
+            progress.update(bar, advance=1, description=answer.prompt.task)
+            yield answer

@@ -1,0 +1,51 @@
+"""`mezzotint generate`: one prompt, one answer."""
+
+import json
+import sys
+from typing import Annotated
+
+import typer
+
+from mezzotint.cli.flags import unfold
+from mezzotint.cli.options import Decoding, Loading, System, Watch
+from mezzotint.cli.receipt import metrics, usage
+
+
+@unfold
+def generate(
+    prompt: Annotated[str, typer.Argument(metavar="PROMPT", help="What to answer; - reads standard input.")],
+    loading: Loading,
+    decoding: Decoding,
+    system: System = None,
+    raw: Annotated[bool, typer.Option("--raw", help="Use no chat template: the prompt as it is.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one object: text, ids and cost.")] = False,
+    watch: Watch = False,
+) -> None:
+    """Answer one prompt.
+
+    Text is written as it becomes final, and a last line tells what it cost; for a pipe take --json.
+    """
+    if raw and system is not None:
+        raise ValueError("--raw leaves out the chat template, which --system needs: drop one of the two")
+    # Importing torch takes seconds, and --help is not to wait for it: see options.
+    from mezzotint.cli.answer import answer, drawing, print_receipt, set_up, silent, writing
+
+    text = sys.stdin.read().removesuffix("\n") if prompt == "-" else prompt
+    said = [] if system is None else [{"role": "system", "content": system}]
+    llm, params = set_up(loading, decoding)
+    show = drawing(llm, params) if watch else silent() if as_json else writing()
+    done = answer(llm, text if raw else [*said, {"role": "user", "content": text}], params, show)
+    completion = done.completion
+    if as_json:
+        whole = {
+            "text": completion.text,
+            "token_ids": completion.token_ids,
+            "finish_reason": completion.finish_reason,
+            "usage": usage(completion.receipt),
+            "metrics": metrics(completion.receipt, done.first_text_s),
+        }
+        print(json.dumps(whole, ensure_ascii=False))
+        return
+    if watch:
+        print(completion.text)
+    print_receipt(completion.receipt)

@@ -1,0 +1,63 @@
+"""A receipt as objects, `usage` and `metrics`, and as one line; what is counted is said in types."""
+
+from typing import Any
+
+from mezzotint.types import Receipt
+
+
+def usage(receipt: Receipt) -> dict[str, int]:
+    """OpenAI's `usage`, in tokens."""
+    prompt, output = receipt.prompt_tokens, receipt.output_tokens
+    return {"prompt_tokens": prompt, "completion_tokens": output, "total_tokens": prompt + output}
+
+
+def metrics(receipt: Receipt, first_text_s: float) -> dict[str, Any]:
+    """The object `metrics`: milliseconds, and under `diffusion` the work, present for every decoder.
+
+    first_text_s: seconds from the request to its first final tokens, prefill included. Nothing queues.
+    generation_time_ms begins behind prefill; tokens_per_second is output ÷ (prefill + generation).
+    Source: contract 1, 9.
+    """
+    total_s = receipt.prefill_s + receipt.generation_s
+    return {
+        "time_to_first_token_ms": _ms(first_text_s),
+        "queue_time_ms": 0.0,
+        "prefill_time_ms": _ms(receipt.prefill_s),
+        "generation_time_ms": _ms(receipt.generation_s),
+        "tokens_per_second": round(receipt.output_tokens / total_s, 1) if total_s else 0.0,
+        "seed": receipt.seed,
+        "diffusion": {
+            "semantics": "token" if receipt.decoder == "ar" else "canvas",
+            "canvas": receipt.canvas_length,
+            "blocks": len(receipt.denoise_steps),
+            "denoise_steps": list(receipt.denoise_steps),
+            "block_tokens": list(receipt.block_tokens),
+            "forwards": receipt.forwards,
+            "tokens_per_forward": round(receipt.tokens_per_forward, 3),
+            "step_budget": receipt.step_budget,
+            "budget_hits": receipt.budget_hits,
+            "sampler": receipt.sampler,
+            "entropy_bound": receipt.entropy_bound,
+        },
+    }
+
+
+def receipt_line(receipt: Receipt) -> str:
+    """The receipt on one line: blocks, steps of each and their budget, tokens per forward, times and seed."""
+    blocks = len(receipt.denoise_steps)
+    steps = " + ".join(map(str, receipt.denoise_steps))
+    canvas = f" {receipt.sampler} · {_count(blocks, 'block')} · {steps} of {receipt.step_budget} steps"
+    counts = f"{_count(receipt.output_tokens, 'token')}, {_count(receipt.forwards, 'forward')}"
+    times = f"prefill {_ms(receipt.prefill_s):.0f} ms · generation {_ms(receipt.generation_s):.0f} ms"
+    work = (
+        f"{receipt.decoder}{canvas if blocks else ''} · {receipt.tokens_per_forward:.2f} tokens per forward"
+    )
+    return f"— {work} ({counts}) · {times} · seed {receipt.seed}"
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+def _ms(seconds: float) -> float:
+    return round(seconds * 1000, 3)

@@ -1,0 +1,127 @@
+"""The shared flags: each stands for an option of the engine, and the help tells true defaults."""
+
+import re
+from collections.abc import Callable
+from dataclasses import MISSING, fields
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+from typer.testing import Result
+
+from mezzotint import LLM, SamplingParams
+from mezzotint.cli.options import Decoding, Loading, Target, choose_target
+
+# A value that is not the default, and the flags under which it means something.
+DECODING: dict[str, tuple[Any, list[str]]] = {
+    "decoder": ("ar", []),
+    "sampler": ("jax", []),
+    "max_tokens": (7, []),
+    "temperature": (0.5, []),
+    "steps": (3, []),
+    "entropy_bound": (0.3, []),
+    "threshold": (0.7, ["--sampler", "refine"]),
+    "editing_threshold": (0.6, ["--sampler", "refine"]),
+    "top_k": (4, ["--decoder", "ar"]),
+    "top_p": (0.9, ["--decoder", "ar"]),
+    "min_p": (0.1, ["--decoder", "ar"]),
+    "seed": (11, []),
+    "ignore_eos": (True, []),
+}
+
+
+class _SeenError(Exception):
+    """What a stand-in for LLM was asked."""
+
+
+class _Recorder:
+    """Stands for LLM: keeps its options, and raises with the request."""
+
+    options: dict[str, Any] = {}  # noqa: RUF012 (each test has its own subclass)
+    tokenizer = None
+
+    def __init__(self, **options: Any) -> None:
+        type(self).options = options
+
+    def stream(self, prompt: Any, params: SamplingParams) -> Any:
+        raise _SeenError(params)
+
+
+@pytest.fixture
+def recorder(monkeypatch: pytest.MonkeyPatch) -> type[_Recorder]:
+    own = type("_OwnRecorder", (_Recorder,), {})
+    monkeypatch.setattr("mezzotint.cli.answer.LLM", own)
+    return own
+
+
+@pytest.mark.parametrize("verb", [["generate", "Hello"], ["chat"]])
+@pytest.mark.parametrize("name", [field.name for field in fields(SamplingParams)])
+def test_every_option_of_a_request_has_a_flag_that_is_honoured(
+    cli: Callable[..., Result], recorder: type[_Recorder], verb: list[str], name: str
+) -> None:
+    value, beside = DECODING[name]
+    flag = f"--{name.replace('_', '-')}"
+    given = [flag] if value is True else [flag, str(value)]
+    result = cli(*verb, *beside, *given, model="lab", input="Hello\n")
+    assert isinstance(result.exception, _SeenError), result.output
+    [params] = result.exception.args
+    named = dict(zip([flag.removeprefix("--") for flag in beside[::2]], beside[1::2], strict=True))
+    assert params == SamplingParams(**{name: value}, **named)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("verb", [["generate", "Hello"], ["chat"]])
+@pytest.mark.parametrize(("name", "value"), [("device", "cpu"), ("dtype", "float64"), ("threads", 1)])
+def test_every_option_of_a_checkpoint_is_honoured(
+    cli: Callable[..., Result], recorder: type[_Recorder], verb: list[str], name: str, value: Any
+) -> None:
+    cli(*verb, f"--{name}", str(value), model="somewhere", input="Hello\n")
+    assert recorder.options == {"model": "somewhere", name: value}
+
+
+def test_no_flag_is_missing_and_none_is_too_many() -> None:
+    assert [field.name for field in fields(Decoding)] == [field.name for field in fields(SamplingParams)]
+    assert {field.name for field in fields(Loading)} == set(signature(LLM).parameters)
+    assert set(DECODING) == {field.name for field in fields(SamplingParams)}
+
+
+def test_the_defaults_that_the_help_tells_are_the_real_ones() -> None:
+    real = {field.name: field.default for field in fields(SamplingParams)}
+    parameters = signature(LLM).parameters.values()
+    real |= {each.name: each.default for each in parameters if each.default is not Parameter.empty}
+    assert MISSING not in real.values()
+    told = {
+        name: found[1]
+        for name, text in helps().items()
+        if (found := re.search(r"; (\S+) unless given", text))
+    }
+    assert told == {name: str(real[name]) for name in told}
+    assert {name for name, value in real.items() if value is not None and value is not False} == {
+        *told,
+        "model",
+    }
+    assert Loading().model == real["model"]
+
+
+def helps() -> dict[str, str]:
+    hints = get_type_hints(Loading, include_extras=True) | get_type_hints(Decoding, include_extras=True)
+    return {name: hint.__metadata__[0].help for name, hint in hints.items()}
+
+
+def test_a_model_string_is_taken_apart_at_its_last_colon() -> None:
+    assert choose_target("lab", None) == Target("lab", None)
+    assert choose_target("lab", "ar") == Target("lab", "ar")
+    assert choose_target("lab:ar", None) == Target("lab", "ar")
+    assert choose_target("owner/name:diffusion", "diffusion") == Target("owner/name", "diffusion")
+
+
+def test_a_folder_with_a_colon_in_its_name_is_a_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "run:ar"
+    folder.mkdir()
+    assert choose_target(str(folder), None) == Target(str(folder), None)
+    assert choose_target(f"{folder}:ar", None) == Target(str(folder), "ar")
+
+
+def test_two_decoders_for_one_model_are_refused() -> None:
+    with pytest.raises(ValueError, match="--model is 'lab:ar', but --decoder is 'diffusion'"):
+        choose_target("lab:ar", "diffusion")

@@ -1,0 +1,92 @@
+"""A receipt as an object and as a line."""
+
+import json
+
+from mezzotint.cli.receipt import metrics, receipt_line, usage
+from mezzotint.types import Receipt
+
+CANVAS = Receipt(
+    decoder="diffusion",
+    sampler="report",
+    seed=5,
+    prompt_tokens=79,
+    output_tokens=600,
+    denoise_steps=(17, 48, 20),
+    block_tokens=(256, 256, 88),
+    step_budget=48,
+    canvas_length=256,
+    entropy_bound=0.1,
+    encodes=2,
+    prefill_s=0.25,
+    generation_s=0.5,
+)
+AR = Receipt(
+    decoder="ar",
+    sampler=None,
+    seed=6,
+    prompt_tokens=3,
+    output_tokens=1,
+    encodes=1,
+    prefill_s=0.0,
+    generation_s=0.0,
+)
+
+
+def test_usage_is_in_tokens_and_adds_up() -> None:
+    assert usage(CANVAS) == {"prompt_tokens": 79, "completion_tokens": 600, "total_tokens": 679}
+
+
+def test_metrics_are_in_milliseconds_with_the_work_under_diffusion() -> None:
+    assert metrics(CANVAS, 0.4321) == {
+        "time_to_first_token_ms": 432.1,
+        "queue_time_ms": 0.0,
+        "prefill_time_ms": 250.0,
+        "generation_time_ms": 500.0,
+        "tokens_per_second": 800.0,
+        "seed": 5,
+        "diffusion": {
+            "semantics": "canvas",
+            "canvas": 256,
+            "blocks": 3,
+            "denoise_steps": [17, 48, 20],
+            "block_tokens": [256, 256, 88],
+            "forwards": 87,
+            "tokens_per_forward": 6.897,
+            "step_budget": 48,
+            "budget_hits": 1,
+            "sampler": "report",
+            "entropy_bound": 0.1,
+        },
+    }
+
+
+def test_ar_has_the_same_metrics_without_a_canvas() -> None:
+    found = metrics(AR, 0.0)
+    assert found.keys() == metrics(CANVAS, 0.4).keys()
+    assert found["tokens_per_second"] == 0.0, "no time, no rate"
+    assert json.loads(json.dumps(found["diffusion"])) == {
+        "semantics": "token",
+        "canvas": 0,
+        "blocks": 0,
+        "denoise_steps": [],
+        "block_tokens": [],
+        "forwards": 1,
+        "tokens_per_forward": 1.0,
+        "step_budget": 0,
+        "budget_hits": 0,
+        "sampler": None,
+        "entropy_bound": None,
+    }
+
+
+def test_the_line_names_blocks_steps_budget_forwards_times_and_seed() -> None:
+    assert receipt_line(CANVAS) == (
+        "— diffusion report · 3 blocks · 17 + 48 + 20 of 48 steps · 6.90 tokens per forward "
+        "(600 tokens, 87 forwards) · prefill 250 ms · generation 500 ms · seed 5"
+    )
+
+
+def test_the_line_of_ar_has_no_blocks() -> None:
+    assert receipt_line(AR) == (
+        "— ar · 1.00 tokens per forward (1 token, 1 forward) · prefill 0 ms · generation 0 ms · seed 6"
+    )
