@@ -1,0 +1,106 @@
+"""What an evaluation is told: tasks, arms, how many prompts and which; nothing runs here."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from mezzotint.llm import SamplingParams
+from mezzotint.tasks import FAMILIES
+
+MAX_PROMPTS = 1_000_000  # the next seed's prompts begin where these end
+_MAX_SEED = 10**12  # so that every answer's seed stays below 2^64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arm:
+    """One way to answer; steps: budget of a block. None means the checkpoint's own sampler or budget."""
+
+    decoder: str
+    sampler: str | None
+    steps: int | None
+    temperature: float
+
+    def params(self, *, max_tokens: int, seed: int) -> SamplingParams:
+        """The options of one answer.
+
+        Raises: ValueError naming an option that this arm cannot have.
+        """
+        return SamplingParams(max_tokens=max_tokens, seed=seed, **asdict(self))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prompt:
+    """Example `seed` of a task's held-out split; its answers are drawn with the same seed."""
+
+    task: str
+    index: int
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateConfig:
+    """One evaluation: `n` prompts of every task, each answered by every arm.
+
+    Prompt i of seed s is example s × 10^6 + i of the test split. steps: a budget for each diffusion arm;
+    empty means one arm at the checkpoint's own. temperature: of every arm; None: ar greedy, diffusion at 1.
+    Raises: ValueError naming option, value and remedy. Source: contract 14.
+    """
+
+    tasks: tuple[str, ...] = tuple(FAMILIES)
+    decoders: tuple[str, ...] = ("diffusion", "ar")
+    n: int = 200
+    seed: int = 0
+    steps: tuple[int, ...] = ()
+    sampler: str | None = None
+    temperature: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("tasks", "decoders", "steps"):
+            _refuse_repeats(name, getattr(self, name))
+        if not self.tasks or not self.decoders:
+            raise ValueError("tasks or decoders is empty; name at least one of each")
+        for task in self.tasks:
+            if task not in FAMILIES:
+                raise ValueError(f"task is {task!r}; choose from {', '.join(FAMILIES)}")
+        if not 1 <= self.n <= MAX_PROMPTS:
+            raise ValueError(f"n is {self.n}; ask for 1 to {MAX_PROMPTS} prompts a task")
+        if not 0 <= self.seed <= _MAX_SEED:
+            raise ValueError(f"seed is {self.seed}; it must lie between 0 and {_MAX_SEED}")
+        for arm in self.arms:
+            arm.params(max_tokens=1, seed=0)  # refuses what SamplingParams refuses
+        if "diffusion" not in self.decoders:
+            self._refuse_canvas_options()
+
+    @property
+    def arms(self) -> tuple[Arm, ...]:
+        """One arm a decoder, or one a step budget under diffusion, in the order given."""
+        return tuple(arm for decoder in self.decoders for arm in self._arms(decoder))
+
+    @property
+    def answers(self) -> int:
+        """How many answers the evaluation takes."""
+        return self.n * len(self.tasks) * len(self.arms)
+
+    def prompts(self, task: str) -> list[Prompt]:
+        """The prompts of one task, the same for every arm."""
+        first = self.seed * MAX_PROMPTS
+        return [Prompt(task=task, index=index, seed=first + index) for index in range(self.n)]
+
+    def _refuse_canvas_options(self) -> None:
+        for name in ("steps", "sampler"):
+            if value := getattr(self, name):
+                given = value if isinstance(value, str) else ",".join(map(str, value))
+                raise ValueError(f"{name} is {given}, but only diffusion has a canvas: drop it or add that")
+
+    def _arms(self, decoder: str) -> list[Arm]:
+        usual = 0.0 if decoder == "ar" else 1.0
+        temperature = usual if self.temperature is None else self.temperature
+        if decoder == "ar":
+            return [Arm(decoder=decoder, sampler=None, steps=None, temperature=temperature)]
+        budgets = self.steps or (None,)
+        return [Arm(decoder=decoder, sampler=self.sampler, steps=s, temperature=temperature) for s in budgets]
+
+
+def _refuse_repeats(name: str, values: Sequence[object]) -> None:
+    repeated = [value for value in values if values.count(value) > 1]
+    if repeated:
+        raise ValueError(f"{name} names {repeated[0]} twice; once is enough")

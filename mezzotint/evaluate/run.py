@@ -1,0 +1,71 @@
+"""Puts every prompt to every arm and verifies what comes back; what the answers add up to lives in score."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from mezzotint.evaluate.config import Arm, EvaluateConfig, Prompt
+from mezzotint.llm import LLM, Completion
+from mezzotint.tasks import FAMILIES, Example
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """One prompt answered by one arm; `accepted` says whether the task's verifier takes it."""
+
+    prompt: Prompt
+    arm: Arm
+    example: Example
+    completion: Completion
+    accepted: bool
+
+    def record(self) -> dict[str, Any]:
+        """The answer as one JSON object: prompt, arm, both texts and the receipt."""
+        receipt = self.completion.receipt
+        return {
+            **asdict(self.prompt),
+            **asdict(receipt),  # the arm's decoder, its sampler and budget as resolved, and the answer's seed
+            "temperature": self.arm.temperature,
+            "forwards": receipt.forwards,
+            "tokens_per_forward": receipt.tokens_per_forward,
+            "budget_hits": receipt.budget_hits,
+            "finish_reason": self.completion.finish_reason,
+            "accepted": self.accepted,
+            "text": self.completion.text,
+            "expected": self.example.answer,
+        }
+
+
+def answer_prompts(llm: LLM, config: EvaluateConfig) -> Iterator[Answer]:
+    """Answer the prompts of every task one at a time, all arms at one prompt before the next.
+
+    Every other prompt meets the arms in reverse (A B, B A, A B …), so that a machine that slows down slows
+    all alike. One answer before the first, to warm up, is not reported.
+    Returns: config.n × tasks × arms answers.
+    """
+    arms = config.arms
+    _answer(llm, config.prompts(config.tasks[0])[0], arms[0])
+    for task in config.tasks:
+        for prompt in config.prompts(task):
+            for arm in arms if prompt.index % 2 == 0 else arms[::-1]:
+                yield _answer(llm, prompt, arm)
+
+
+def _answer(llm: LLM, prompt: Prompt, arm: Arm) -> Answer:
+    family = FAMILIES[prompt.task]
+    example = family.generate(prompt.seed, "test")
+    params = arm.params(max_tokens=answer_limit(llm, example), seed=prompt.seed)
+    [completion] = llm.generate(list(example.messages), params)
+    accepted = family.accept(example, completion.text)
+    return Answer(prompt=prompt, arm=arm, example=example, completion=completion, accepted=accepted)
+
+
+def answer_limit(llm: LLM, example: Example) -> int:
+    """Tokens that an answer may have: the right one and its end of turn in whole canvases, and one more.
+
+    The same for every arm; so a wrong answer may ramble for a canvas, not for ever.
+    """
+    width = llm.limits.canvas_length
+    # A text is encoded behind <bos>: as many tokens as the same text before its end of turn.
+    right = len(llm.encode(example.answer))
+    return -(-right // width) * width + width

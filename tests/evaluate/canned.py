@@ -1,0 +1,61 @@
+"""A stand-in for the model that answers as it is told, and what it was asked."""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+from mezzotint.llm import Completion, SamplingParams
+from mezzotint.types import FinishReason, Receipt
+
+
+class Call(NamedTuple):
+    prompt: list[dict[str, str]]
+    params: SamplingParams
+
+
+def completion(
+    text: str,
+    params: SamplingParams,
+    *,
+    steps: tuple[int, ...] = (),
+    encodes: int = 0,
+    tokens: int = 8,
+    reason: FinishReason = "stop",
+) -> Completion:
+    """An answer of `tokens` tokens that took 0.25 s to prefill and 0.5 s to generate."""
+    is_canvas = params.decoder == "diffusion"
+    receipt = Receipt(
+        decoder=params.decoder,
+        sampler=(params.sampler or "report") if is_canvas else None,
+        seed=params.seed or 0,
+        prompt_tokens=5,
+        output_tokens=tokens,
+        denoise_steps=steps,
+        block_tokens=tuple(tokens // len(steps) for _ in steps),
+        step_budget=(params.steps or 48) if is_canvas else 0,
+        canvas_length=8 if is_canvas else 0,
+        encodes=encodes,
+        prefill_s=0.25,
+        generation_s=0.5,
+    )
+    return Completion(text=text, token_ids=[9] * tokens, finish_reason=reason, receipt=receipt)
+
+
+class CannedLLM:
+    """Answers with `reply(call)`; a text has as many tokens as characters, behind one for <bos>."""
+
+    def __init__(self, reply: Callable[[Call], Completion], canvas_length: int = 8) -> None:
+        self.calls: list[Call] = []
+        self.limits = SimpleNamespace(canvas_length=canvas_length)
+        self._reply = reply
+
+    def encode(self, prompt: str) -> list[int]:
+        return [2, *map(ord, prompt)]
+
+    def generate(self, prompts: Any, params: SamplingParams) -> list[Completion]:
+        self.calls.append(Call(prompts, params))
+        return [self._reply(self.calls[-1])]
+
+
+def say_nothing(call: Call) -> Completion:
+    return completion("", call.params)
