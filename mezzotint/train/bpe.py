@@ -1,4 +1,8 @@
-"""Trains the byte-level BPE of the bundled model from seeded text; encoding lives in mezzotint.text."""
+"""Trains a byte-level BPE of the bundled model's kind from seeded text; encoding lives in mezzotint.text.
+
+The shipped tokenizer.json was made here from an earlier wording of the task families and stays as it is,
+because the bundled weights depend on its ids. Training anew gives one of the same layout with other merges.
+"""
 
 import ast
 import random
@@ -66,7 +70,10 @@ def train_tokenizer(texts: Iterable[str], vocabulary_size: int = VOCABULARY_SIZE
 
 
 def write_tokenizer(directory: Path, seed: int = 0) -> None:
-    """Train the bundled model's tokenizer and write it as directory/tokenizer.json."""
+    """Train a tokenizer of the bundled model's kind and write it as directory/tokenizer.json.
+
+    Its merges, and so its ids, differ from those of the shipped file: weights trained on one need that one.
+    """
     train_tokenizer(training_texts(seed)).save(str(directory / "tokenizer.json"))
 
 

@@ -1,4 +1,4 @@
-"""The bundled tokenizer: what it is trained on, how its ids are laid out, and the file that is shipped."""
+"""A tokenizer of the bundled kind: its corpus and the layout of its ids, which the shipped file shares."""
 
 import argparse
 import ast
@@ -52,6 +52,11 @@ def trained(texts: list[str]) -> Tokenizer:
     return train_tokenizer(texts, 600)
 
 
+@pytest.fixture(scope="module")
+def shipped() -> Tokenizer:
+    return Tokenizer.from_file(str(SHIPPED))
+
+
 def test_ids_are_control_tokens_then_bytes_then_merges(trained: Tokenizer) -> None:
     count = len(CONTROL_TOKENS)
     assert [trained.id_to_token(id) for id in range(count)] == list(CONTROL_TOKENS)
@@ -86,11 +91,24 @@ def test_white_space_digits_words_and_punctuation_never_join(
     assert [piece for piece, _ in trained.pre_tokenizer.pre_tokenize_str(text)] == pieces
 
 
-def test_no_merge_joins_white_space_with_a_word_or_two_digits(trained: Tokenizer) -> None:
-    for token, id in trained.get_vocab().items():
-        text = "" if token in CONTROL_TOKENS else trained.decode([id])
+@pytest.mark.parametrize("which", ["trained", "shipped"])
+def test_no_merge_joins_white_space_with_a_word_or_two_digits(
+    which: str, request: pytest.FixtureRequest
+) -> None:
+    tokenizer: Tokenizer = request.getfixturevalue(which)
+    for token, id in tokenizer.get_vocab().items():
+        text = "" if token in CONTROL_TOKENS else tokenizer.decode([id])
         assert not text or text.isspace() or not any(character.isspace() for character in text)
         assert sum(character.isdigit() for character in text) <= 1
+
+
+@pytest.mark.parametrize("which", ["trained", "shipped"])
+def test_what_is_encoded_decodes_to_the_same_text(which: str, request: pytest.FixtureRequest) -> None:
+    tokenizer: Tokenizer = request.getfixturevalue(which)
+    examples = [family.generate(seed, "test") for family in FAMILIES.values() for seed in range(20)]
+    asked = [example.messages[0]["content"] for example in examples]
+    for text in [*asked, *(example.answer for example in examples), "a\n\n  \tß 😀\r\n\x00 9 "]:
+        assert tokenizer.decode(tokenizer.encode(text).ids) == text
 
 
 def test_too_little_text_for_the_vocabulary_is_refused() -> None:
@@ -132,17 +150,16 @@ def test_the_written_file_is_a_tokenizer_of_the_full_size(tmp_path: Path) -> Non
     assert written.get_vocab_size() == VOCABULARY_SIZE
 
 
-def test_the_shipped_tokenizer_is_laid_out_as_a_trained_one(trained: Tokenizer) -> None:
-    shipped = Tokenizer.from_file(str(SHIPPED))
+def test_the_shipped_tokenizer_is_laid_out_as_a_trained_one(trained: Tokenizer, shipped: Tokenizer) -> None:
     assert shipped.get_vocab_size() == VOCABULARY_SIZE
     below = range(len(CONTROL_TOKENS) + 256)
     assert [shipped.id_to_token(id) for id in below] == [trained.id_to_token(id) for id in below]
+    assert shipped.get_added_tokens_decoder().keys() == trained.get_added_tokens_decoder().keys()
     for part in ("pre_tokenizer", "post_processor", "decoder", "normalizer"):
         assert str(getattr(shipped, part)) == str(getattr(trained, part))
 
 
-def test_the_shipped_tokenizer_holds_no_invented_word_of_the_test_split() -> None:
-    vocabulary = Tokenizer.from_file(str(SHIPPED)).get_vocab()
+def test_the_shipped_tokenizer_holds_no_invented_word_of_the_test_split(shipped: Tokenizer) -> None:
     rng = random.Random(0)
     words = {draw_word(rng, "test") for _ in range(2000)}
-    assert not words.intersection(vocabulary)
+    assert not words.intersection(shipped.get_vocab())

@@ -1,0 +1,107 @@
+"""What a training run is told: sizes, rates and what each step does; no tensors live here."""
+
+import random
+from dataclasses import dataclass, field
+from math import cos, pi
+from typing import NamedTuple
+
+from mezzotint.tasks import FAMILIES
+
+# A causal half that has learnt its text, in nats per token, leaves the step to the denoising half.
+_LEARNT = 0.05
+_LEARNT_SHARE = 0.3
+
+
+class Plan(NamedTuple):
+    """What one step does. easy: no canvas is very noisy. causal_weight: of the causal loss beside the other.
+
+    budget: denoising steps of the sampler that makes half of the canvases, or None where noise makes all.
+    """
+
+    easy: bool
+    causal_weight: float
+    budget: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainConfig:
+    """One run of the joint objective.
+
+    mixture: task family → share of the examples. widths: canvas lengths drawn from, in tokens.
+    on_policy: share of the steps whose canvases come from the model's own sampler.
+    peak_rate: AdamW's; Muon's is matrix_rate × as high (its updates are scaled to the same rms).
+    causal_weight: falls to 0.3 of itself once the causal loss is below 0.05 nats. Times in seconds.
+    Raises: ValueError naming field, value and limit.
+    """
+
+    seed: int = 0
+    steps: int = 20_000
+    examples: int = 16
+    canvases: int = 4
+    widths: tuple[int, ...] = (32, 48, 64)
+    mixture: dict[str, float] = field(
+        default_factory=lambda: {"extract": 0.8, "parallel_rule": 0.12, "sequential_rule": 0.08}
+    )
+    peak_rate: float = 1e-3
+    matrix_rate: float = 4.0
+    final_share: float = 0.05
+    warmup: int = 200
+    weight_decay: float = 0.01
+    clip: float = 1.0
+    ema: float = 0.999
+    causal_weight: float = 1.0
+    prompt_weight: float = 0.1
+    easy_until: float = 0.1
+    easy_noise: float = 0.6
+    all_noise: float = 0.1
+    span_noise: float = 0.3
+    conditioned: float = 0.5
+    on_policy: float = 0.0
+    on_policy_budgets: tuple[int, ...] = (2, 4, 8, 16)
+    sharpen: float = 0.0
+    log_every: int = 20
+    checkpoint_s: float = 180.0
+
+    def __post_init__(self) -> None:
+        self._check_mixture()
+        for name in ("steps", "examples", "canvases", "log_every"):
+            self._require(name, getattr(self, name) >= 1, "must be at least 1")
+        for name in ("widths", "on_policy_budgets"):
+            self._require(name, min(getattr(self, name), default=0) >= 1, "give one or more, each at least 1")
+        for name in ("peak_rate", "matrix_rate", "clip"):
+            self._require(name, getattr(self, name) > 0, "must be above 0")
+        for name in ("warmup", "weight_decay", "causal_weight", "prompt_weight", "sharpen", "checkpoint_s"):
+            self._require(name, getattr(self, name) >= 0, "must be at least 0")
+        for name in ("final_share", "ema", "conditioned", "on_policy"):
+            self._require(name, 0 <= getattr(self, name) <= 1, "must lie between 0 and 1")
+        for name in ("easy_until", "easy_noise", "all_noise", "span_noise"):
+            self._require(name, 0 <= getattr(self, name) <= 1, "must lie between 0 and 1")
+        if self.on_policy:
+            self._require("canvases", self.canvases > 1, "on_policy takes half of them: give 2 or more")
+        elif self.sharpen:
+            self._require("sharpen", fits=False, remedy="it acts on on-policy steps: give on_policy too")
+
+    def plan(self, step: int, causal_loss: float) -> Plan:
+        """What `step` does; `causal_loss` is its running mean in nats per token."""
+        rng = random.Random(f"{self.seed}/policy/{step}")
+        budget = rng.choice(self.on_policy_budgets) if rng.random() < self.on_policy else None
+        share = 1.0 if causal_loss > _LEARNT else _LEARNT_SHARE
+        return Plan(step < self.easy_until * self.steps, share * self.causal_weight, budget)
+
+    def rate(self, step: int) -> float:
+        """Learning rate of `step`: linear warm-up, then cosine down to `final_share` of the peak."""
+        if step < self.warmup:
+            return self.peak_rate * (step + 1) / self.warmup
+        done = min(1.0, (step - self.warmup) / max(1, self.steps - self.warmup))
+        return self.peak_rate * (self.final_share + (1 - self.final_share) * 0.5 * (1 + cos(pi * done)))
+
+    def _check_mixture(self) -> None:
+        shares = self.mixture.values()
+        fits = bool(shares) and min(shares) >= 0 and sum(shares) > 0
+        self._require("mixture", fits, "give each family a share of at least 0 and one above 0")
+        fits = self.mixture.keys() <= FAMILIES.keys()
+        self._require("mixture", fits, f"the families are {', '.join(FAMILIES)}")
+
+    def _require(self, name: str, fits: bool, remedy: str) -> None:
+        if not fits:
+            raise ValueError(f"{name} is {getattr(self, name)}; {remedy}")

@@ -1,0 +1,138 @@
+"""The recipe of the bundled model `lab`: its shape, its first weights, its ids, and the run as a whole."""
+
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from mezzotint.model.config import LayerKind, LayerShape, ModelConfig, VisionConfig
+from mezzotint.model.diffusion_gemma import DiffusionGemma
+from mezzotint.model.locate import BUNDLED
+from mezzotint.model.weights import load_model, write_checkpoint
+from mezzotint.tasks import Example
+from mezzotint.text.template import ChatTemplate
+from mezzotint.text.tokenizer import Tokenizer
+from mezzotint.train.compiled import compile_parts
+from mezzotint.train.config import TrainConfig
+from mezzotint.train.data import Sample
+from mezzotint.train.loop import train
+
+_KINDS: tuple[LayerKind, ...] = ("sliding_attention", "sliding_attention", "full_attention") * 2
+_TEXT_FILES = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja")
+
+
+def train_lab(
+    folder: Path,
+    config: TrainConfig,
+    *,
+    report: Callable[[dict[str, float]], None],
+    minutes: float | None = None,
+    start: Path | None = None,
+    compiled: bool = True,
+) -> Path:
+    """Train `lab` in `folder` for config.steps or `minutes`, and write the averaged weights as a checkpoint.
+
+    A folder/state.pt continues exactly. Without one, `start` (a checkpoint's directory) gives the weights and
+    the optimisers begin afresh with their warm-up; without that, weights are random.
+    Returns: folder/checkpoint in Hugging Face format.
+    Raises: ValueError for a start that is not of lab's shape.
+    """
+    texts = BUNDLED / "lab"
+    tokenizer = Tokenizer.from_directory(texts)
+    template = ChatTemplate.from_directory(texts, tokenizer)
+    model = _first_weights(lab_config(tokenizer.vocab_size), config.seed, start)
+    if compiled:
+        compile_parts(model)
+    ids = partial(tokenise, tokenizer=tokenizer, template=template)
+    state = train(model, config, ids, folder, report, until_s=None if minutes is None else 60 * minutes)
+    target = folder / "checkpoint"
+    write_checkpoint(state.averaged(DiffusionGemma(model.config)), target)
+    for name in _TEXT_FILES:
+        shutil.copyfile(texts / name, target / name)
+    return target
+
+
+def lab_config(vocab_size: int) -> ModelConfig:
+    """Shape of `lab`: about 6 M parameters, 12 MB in bfloat16. The vision tower exists in the file only."""
+    return ModelConfig(
+        family="diffusion_gemma",
+        vocab_size=vocab_size,
+        hidden_size=256,
+        intermediate_size=384,
+        num_heads=4,
+        layers=tuple(_layer(kind) for kind in _KINDS),
+        sliding_window=512,
+        num_experts=4,
+        top_k_experts=2,
+        moe_intermediate_size=128,
+        rms_norm_eps=1e-6,
+        softcap=30.0,
+        max_positions=4096,
+        canvas_length=64,
+        bos_id=2,
+        pad_id=0,
+        eos_ids=(1, 7, 14),  # <eos>, <turn|>, <|tool_response>
+        vision=VisionConfig(
+            hidden_size=8,
+            intermediate_size=8,
+            num_layers=1,
+            num_heads=1,
+            kv_heads=1,
+            head_dim=8,
+            patch_size=4,
+            position_embedding_size=16,
+            standardize=False,
+            clipped_linears=False,
+        ),
+    )
+
+
+def _layer(kind: LayerKind) -> LayerShape:
+    full = kind == "full_attention"
+    return LayerShape(
+        kind=kind,
+        head_dim=64,
+        kv_heads=1 if full else 2,
+        shares_kv=full,
+        rope_theta=1e5 if full else 1e4,
+        rotary_fraction=0.5 if full else 1.0,
+    )
+
+
+def initialise(model: DiffusionGemma, seed: int) -> DiffusionGemma:
+    """Random start: embeddings of unit rms after scaling, products that keep variance, scores of order 1.
+
+    Returns: the model, filled.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    depth = len(model.config.layers)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if parameter.ndim > 1:
+                parameter.normal_(0, parameter.shape[-1] ** -0.5, generator=generator)
+            elif "q_norm" in name or "k_norm" in name:
+                parameter.fill_(parameter.shape[0] ** -0.25)
+            elif "post_attention" in name or name.endswith("post_feedforward_layernorm.weight"):
+                parameter.fill_(depth**-0.5)
+            else:
+                parameter.fill_(1.0)
+    return model
+
+
+def tokenise(example: Example, tokenizer: Tokenizer, template: ChatTemplate) -> Sample:
+    """Prompt ids as the chat template writes them, answer ids ending with the end of turn."""
+    answer = tokenizer.encode_text(example.answer)
+    return Sample(template.encode(example.messages), [*answer, tokenizer.control["<turn|>"]])
+
+
+def _first_weights(shape: ModelConfig, seed: int, start: Path | None) -> DiffusionGemma:
+    """The model in bfloat16, from a checkpoint's weights or at random."""
+    model = initialise(DiffusionGemma(shape), seed).to(torch.bfloat16)
+    if start is not None:
+        found = load_model(start, dtype=torch.bfloat16)
+        if found.config != shape:
+            raise ValueError(f"{start} is not of lab's shape; start from a checkpoint of lab or from nothing")
+        model.load_state_dict(found.state_dict())
+    return model

@@ -1,0 +1,152 @@
+"""The joint objective: causal cross-entropy on the sequence and denoising cross-entropy on noisy canvases.
+
+    one encode a row:   prompt | answer                        causal loss on every next token
+    K canvases a row:   prompt (and earlier blocks) | canvas   denoising loss on every canvas token
+
+A canvas sees what was encoded before its block and itself: never the answer tokens it is to restore, never
+another canvas. No token is weighted by whether noise replaced it: the network cannot know that, and would
+come to doubt what it sees.
+"""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import torch
+from torch import Generator, Tensor
+from torch.nn import functional as F
+
+from mezzotint.decoding.sampler import SAMPLERS
+from mezzotint.model.diffusion_gemma import DiffusionGemma
+from mezzotint.train.config import Plan, TrainConfig
+from mezzotint.train.context import Contexts, RecordedKV
+from mezzotint.train.data import Batch
+from mezzotint.train.onpolicy import States, visit_states
+
+
+class Canvases(NamedTuple):
+    """N noisy copies of blocks: ids and targets [N, C]; rows [N], whose they are; noise [N], its share t."""
+
+    ids: Tensor
+    targets: Tensor
+    rows: Tensor
+    noise: Tensor
+
+
+class Losses(NamedTuple):
+    """Scalar losses in nats per token; `total` is the one to differentiate."""
+
+    total: Tensor
+    causal: Tensor
+    denoise: Tensor
+
+
+def corrupt(
+    batch: Batch, config: TrainConfig, *, vocab_size: int, easy: bool, generator: Generator
+) -> Canvases:
+    """Draw K noisy canvases a row, those of one row together, their noise shares stratified over [0, 1).
+
+    Either each token becomes a uniform id with probability t, or one run of a share t of the tokens does.
+    A share config.all_noise has t 1, unless `easy`: then no t is above config.easy_noise.
+    """
+    B = batch.block.shape[0]
+    rows = torch.arange(B).repeat_interleave(config.canvases)
+    targets = batch.block[rows]
+    count, width = targets.shape
+    strata = torch.arange(config.canvases) / config.canvases
+    noise = ((torch.rand(B, 1, generator=generator) + strata) % 1).reshape(-1)
+    pure = torch.rand(count, generator=generator) < config.all_noise
+    noise = noise * config.easy_noise if easy else torch.where(pure, 1.0, noise)
+    scattered = torch.rand(count, width, generator=generator) < noise[:, None]
+    start = (torch.rand(count, generator=generator) * width).long()[:, None]
+    run = (torch.arange(width) - start) % width < (noise * width)[:, None]
+    in_a_run = torch.rand(count, 1, generator=generator) < config.span_noise
+    replaced = torch.where(in_a_run, run, scattered)
+    random_ids = torch.randint(vocab_size, (count, width), generator=generator)
+    return Canvases(torch.where(replaced, random_ids, targets), targets, rows, noise)
+
+
+def joint_loss(
+    model: DiffusionGemma,
+    batch: Batch,
+    canvases: Canvases,
+    config: TrainConfig,
+    plan: Plan,
+    generator: Generator,
+) -> Losses:
+    """Both losses of one batch.
+
+    A share of the canvases gets a soft embedding from a first pass. With a budget in the plan, half of each
+    row's canvases are replaced by states that the sampler meets on its way through that many steps.
+    """
+    kv = RecordedKV()
+    causal = _causal_loss(model, model.encode(batch.ids, kv), batch, config.prompt_weight)
+    blocks = Contexts(kv, batch.context)
+    contexts = blocks.rows(canvases.rows)
+    states = _first_pass(model, canvases, contexts, config.conditioned, generator)
+    if plan.budget is not None:
+        states = _visit(model, states, blocks, plan.budget, generator)
+    hidden = model.denoise(states.ids, contexts.kv, states.soft, lengths=contexts.lengths)
+    logits = model.logits(hidden)
+    denoise = F.cross_entropy(logits.flatten(0, 1), canvases.targets.flatten())
+    total = denoise + plan.causal_weight * causal
+    if config.sharpen and plan.budget is not None:
+        total = total + config.sharpen * _doubt_where_right(logits, canvases.targets)
+    return Losses(total, causal.detach(), denoise.detach())
+
+
+def _causal_loss(model: DiffusionGemma, hidden: Tensor, batch: Batch, prompt_weight: float) -> Tensor:
+    """Mean over answer tokens plus prompt_weight × mean over prompt tokens."""
+    positions = torch.arange(1, batch.ids.shape[1])[None]
+    in_prompt = positions < batch.prompt_lengths[:, None]
+    in_answer = (positions < batch.lengths[:, None]) & ~in_prompt
+    kept = in_prompt | in_answer
+    errors = F.cross_entropy(model.logits(hidden[:, :-1][kept]), batch.ids[:, 1:][kept], reduction="none")
+    answer = in_answer[kept]
+    return errors[answer].mean() + prompt_weight * errors[~answer].mean()
+
+
+@torch.no_grad()
+def _first_pass(
+    model: DiffusionGemma, canvases: Canvases, contexts: Contexts, share: float, generator: Generator
+) -> States:
+    """Soft embeddings for `share` of the canvases, and exact zeros for the others, as on a first step.
+
+    The temperature is the one that the sampler has at a canvas's noise.
+    """
+    count, sampler = canvases.ids.shape[0], SAMPLERS["report"]
+    soft = torch.zeros(*canvases.ids.shape, model.config.hidden_size, dtype=model.dtype)
+    chosen = torch.randperm(count, generator=generator)[: round(share * count)]
+    if len(chosen):
+        behind = contexts.rows(chosen)
+        hidden = model.denoise(canvases.ids[chosen], behind.kv, lengths=behind.lengths)
+        temperature = sampler.t_min + (sampler.t_max - sampler.t_min) * canvases.noise[chosen]
+        soft[chosen] = _soft_embedding(model, model.logits(hidden) / temperature[:, None, None])
+    return States(canvases.ids, soft)
+
+
+def _soft_embedding(model: DiffusionGemma, logits: Tensor) -> Tensor:
+    """Expected scaled embedding [..., D] under softmax(logits [..., V])."""
+    weights = logits.softmax(-1).to(model.dtype)
+    return weights @ model.embed_tokens.weight * model.embedding_scale
+
+
+def _visit(
+    model: DiffusionGemma, states: States, blocks: Contexts, budget: int, generator: Generator
+) -> States:
+    """The states, the first half of each row's replaced by ones that a sampler of `budget` steps meets."""
+    B, width = blocks.lengths.shape[0], states.ids.shape[1]
+    kept = states.ids.shape[0] // B // 2
+    sampler = replace(SAMPLERS["report"], budget=budget)
+    visited = visit_states(model, blocks, sampler, width=width, kept=kept, generator=generator)
+    places = torch.arange(states.ids.shape[0]).view(B, -1)[:, :kept].flatten()
+    return States(
+        states.ids.index_copy(0, places, visited.ids), states.soft.index_copy(0, places, visited.soft)
+    )
+
+
+def _doubt_where_right(logits: Tensor, targets: Tensor) -> Tensor:
+    """Mean entropy at temperature 0.5 over positions whose argmax is the target already, in nats."""
+    log_p = (logits / 0.5).log_softmax(-1)
+    entropy = -(log_p.exp() * log_p).sum(-1)
+    right = log_p.argmax(-1) == targets
+    return (entropy * right).sum() / right.sum().clamp(min=1)
