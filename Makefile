@@ -23,8 +23,8 @@ check: .venv/tests ## lint, format and types only
 	$(PY) -m ruff format --check $(SOURCES)
 	$(PY) -m mypy $(CODE)
 
-bench: .venv/package ## measure this machine
-	$(PY) benchmarks/foundation.py
+bench: .venv/tests ## measure this machine, beside transformers
+	$(PY) -m benchmarks.foundation
 
 docs: .venv/package ## write docs/cli.md from the commands
 	$(PY) -m mezzotint.cli.document > docs/cli.md
