@@ -1,10 +1,10 @@
 """Attention of new tokens over context and themselves, with the masks of encode and denoise; KV storage lives in kv.
 
-    encode, sliding window 3            denoise, window 3, context 4, canvas 2
-    keys →  0 1 2 3 4 5                 keys →  0 1 2 3 | 4 5
-    q 0     x . . . . .                 q 4     . . x x | x x      full layers see the whole context
-    q 3     . x x x . .                 q 5     . . x x | x x      the window is the same for every canvas position
-    q 5     . . . x x x
+encode, sliding window 3            denoise, window 3, context 4, canvas 2
+keys →  0 1 2 3 4 5                 keys →  0 1 2 3 | 4 5
+q 0     x . . . . .                 q 4     . . x x | x x      full layers see the whole context
+q 3     . x x x . .                 q 5     . . x x | x x      the window is the same for every canvas position
+q 5     . . . x x x
 """
 
 from typing import NamedTuple
@@ -68,7 +68,9 @@ class Attention(nn.Module):
         width, head = config.hidden_size, self.shape.head_dim
         self.q_proj = nn.Linear(width, config.num_heads * head, bias=False)
         self.k_proj = nn.Linear(width, self.shape.kv_heads * head, bias=False)
-        self.v_proj = None if self.shape.shares_kv else nn.Linear(width, self.shape.kv_heads * head, bias=False)
+        self.v_proj = (
+            None if self.shape.shares_kv else nn.Linear(width, self.shape.kv_heads * head, bias=False)
+        )
         self.o_proj = nn.Linear(config.num_heads * head, width, bias=False)
         self.q_norm = RMSNorm(head, config.rms_norm_eps)
         self.k_norm = RMSNorm(head, config.rms_norm_eps)

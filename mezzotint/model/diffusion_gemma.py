@@ -3,6 +3,8 @@
 Module names are those of the checkpoint below `model.decoder.`, so a tensor's name is its place.
 """
 
+from collections.abc import Callable, Sequence
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -11,7 +13,7 @@ from mezzotint.model.attention import Attention, View, denoise_view, encode_view
 from mezzotint.model.config import LayerKind, ModelConfig
 from mezzotint.model.experts import Experts, Router
 from mezzotint.model.kv import KV
-from mezzotint.model.layers import MLP, Angles, RMSNorm, gelu, rotary_angles
+from mezzotint.model.layers import MLP, Angles, RMSNorm, RotaryTable, gelu, rotary_angles
 from mezzotint.model.vocabulary import Head, full_logits, read_vocabulary
 from mezzotint.types import KeyValues, Reading
 
@@ -21,6 +23,9 @@ class Layer(nn.Module):
 
     The scale is stored twice, for encode and for denoise; they may differ.
     """
+
+    layer_scalar: Tensor
+    encoder_layer_scalar: Tensor
 
     def __init__(self, config: ModelConfig, index: int) -> None:
         super().__init__()
@@ -49,11 +54,13 @@ class Layer(nn.Module):
         if self.has_experts:
             y = self.post_feedforward_layernorm_1(y) + self.post_feedforward_layernorm_2(self._mix(x))
         scale = self.layer_scalar if denoising else self.encoder_layer_scalar
-        return (x + self.post_feedforward_layernorm(y)) * scale
+        scaled: Tensor = (x + self.post_feedforward_layernorm(y)) * scale
+        return scaled
 
     def _mix(self, x: Tensor) -> Tensor:
         flat = x.reshape(-1, x.shape[-1])
-        return self.experts(self.pre_feedforward_layernorm_2(flat), self.router(flat)).view(x.shape)
+        mixed: Tensor = self.experts(self.pre_feedforward_layernorm_2(flat), self.router(flat))
+        return mixed.view(x.shape)
 
 
 class SelfConditioning(nn.Module):
@@ -69,11 +76,12 @@ class SelfConditioning(nn.Module):
 
     def forward(self, x: Tensor, soft: Tensor | None) -> Tensor:
         """x, soft [B, C, D] → [B, C, D]; None is the zero signal of the first step, whose contribution is exactly 0."""
-        if soft is None:
-            return self.post_norm(x)
-        n = self.pre_norm(soft)
-        g = F.linear(gelu(F.linear(n, self.gate_proj.weight)) * F.linear(n, self.up_proj.weight), self.down_proj.weight)
-        return self.post_norm(x + g)
+        if soft is not None:
+            n = self.pre_norm(soft)
+            gated = gelu(F.linear(n, self.gate_proj.weight)) * F.linear(n, self.up_proj.weight)
+            x = x + F.linear(gated, self.down_proj.weight)
+        normed: Tensor = self.post_norm(x)
+        return normed
 
 
 class DiffusionGemma(nn.Module):
@@ -85,6 +93,9 @@ class DiffusionGemma(nn.Module):
         self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size)
         self.layers = nn.ModuleList(Layer(config, index) for index in range(len(config.layers)))
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
+        # What runs: the layers themselves, until model.fused puts its copies in their place.
+        self.runners: Sequence[Callable[..., Tensor]] = list(self.layers)
+        self._rotary = {shape.kind: RotaryTable(shape) for shape in config.layers}
         if config.family == "diffusion_gemma":
             self.self_conditioning = SelfConditioning(config)
 
@@ -117,21 +128,37 @@ class DiffusionGemma(nn.Module):
         return full_logits(self.head, hidden)
 
     def read(
-        self, hidden: Tensor, *, temperature: float, proposal_temperature: float, uniforms: Tensor, with_soft: bool
+        self,
+        hidden: Tensor,
+        *,
+        temperature: float,
+        proposal_temperature: float,
+        uniforms: Tensor,
+        with_soft: bool,
     ) -> Reading:
-        """One pass over the vocabulary; see vocabulary.read_vocabulary."""
-        return read_vocabulary(
+        """One pass over the vocabulary, see vocabulary.read_vocabulary; all but the soft embedding comes to the host.
+
+        There canvases are kept and updated: [C] numbers a field, beside forwards on whatever device.
+        """
+        reading = read_vocabulary(
             self.head,
             hidden,
             temperature=temperature,
             proposal_temperature=proposal_temperature,
-            uniforms=uniforms,
+            uniforms=uniforms.to(self.device),
             with_soft=with_soft,
+        )
+        return Reading(
+            argmax=reading.argmax.cpu(),
+            proposal=reading.proposal.cpu(),
+            entropy=reading.entropy.cpu(),
+            log_prob=reading.log_prob.cpu(),
+            soft=reading.soft,
         )
 
     def embed(self, ids: Tensor) -> Tensor:
         """ids [...] int64 → scaled embeddings [..., D]."""
-        return F.embedding(ids, self.embed_tokens.weight) * self.embedding_scale
+        return F.embedding(ids.to(self.device), self.embed_tokens.weight) * self.embedding_scale
 
     def encode(self, ids: Tensor, kv: KeyValues) -> Tensor:
         """Causal forward over ids [B, T] behind the context in `kv`, which grows by T.
@@ -140,11 +167,10 @@ class DiffusionGemma(nn.Module):
         """
         start, count = kv.length, ids.shape[1]
         views: dict[LayerKind, View] = {
-            "full_attention": encode_view(start, count, None, ids.device),
-            "sliding_attention": encode_view(start, count, self.config.sliding_window, ids.device),
+            "full_attention": encode_view(start, count, None, self.device),
+            "sliding_attention": encode_view(start, count, self.config.sliding_window, self.device),
         }
-        positions = torch.arange(start, start + count, device=ids.device)
-        hidden = self._run(self.embed(ids), positions, kv, views, denoising=False)
+        hidden = self._run(self.embed(ids), self._angles(start, count), kv, views, denoising=False)
         kv.advance(count)
         return hidden
 
@@ -170,15 +196,30 @@ class DiffusionGemma(nn.Module):
             "full_attention": denoise_view(start, count, None, lengths),
             "sliding_attention": denoise_view(start, count, near, lengths),
         }
-        offsets = torch.arange(count, device=canvas.device)
-        positions = start + offsets if lengths is None else lengths[:, None] + offsets
         x = self.self_conditioning(self.embed(canvas), soft)
-        return self._run(x, positions, kv, views, denoising=True)
+        return self._run(x, self._angles(start, count, lengths), kv, views, denoising=True)
 
     def _run(
-        self, x: Tensor, positions: Tensor, kv: KeyValues, views: dict[LayerKind, View], *, denoising: bool
+        self,
+        x: Tensor,
+        angles: dict[LayerKind, Angles],
+        kv: KeyValues,
+        views: dict[LayerKind, View],
+        *,
+        denoising: bool,
     ) -> Tensor:
-        angles = {shape.kind: rotary_angles(shape, positions, x.dtype) for shape in dict.fromkeys(self.config.layers)}
-        for layer, shape in zip(self.layers, self.config.layers, strict=True):
-            x = layer(x, angles[shape.kind], kv, views[shape.kind], denoising=denoising)
-        return self.norm(x)
+        for run, shape in zip(self.runners, self.config.layers, strict=True):
+            x = run(x, angles[shape.kind], kv, views[shape.kind], denoising=denoising)
+        hidden: Tensor = self.norm(x)
+        return hidden
+
+    def _angles(self, start: int, count: int, lengths: Tensor | None = None) -> dict[LayerKind, Angles]:
+        """Tables for `count` positions from `start`, or from each row's own length."""
+        like = self.embed_tokens.weight
+        if lengths is None:
+            return {kind: table.at(start, count, like) for kind, table in self._rotary.items()}
+        positions = lengths[:, None] + torch.arange(count, device=lengths.device)
+        return {
+            shape.kind: rotary_angles(shape, positions, like.dtype)
+            for shape in dict.fromkeys(self.config.layers)
+        }

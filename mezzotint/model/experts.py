@@ -10,9 +10,9 @@ from mezzotint.model.layers import RMSNorm, gelu
 
 
 class Routing(NamedTuple):
-    """Which experts each token visits, both [T, top_k]: ids, and weights in float32 or wider."""
+    """Which experts each token visits, both [T, top_k]: ids `chosen`, and weights in float32 or wider."""
 
-    index: Tensor
+    chosen: Tensor
     weights: Tensor
 
 
@@ -45,15 +45,23 @@ class Experts(nn.Module):
         self.gate_up_proj = nn.Parameter(torch.empty(experts, 2 * inner, width))
         self.down_proj = nn.Parameter(torch.empty(experts, width, inner))
 
+    @classmethod
+    def of(cls, gate_up_proj: Tensor, down_proj: Tensor) -> "Experts":
+        """Experts on given stacks [E, 2 · inner, width] and [E, width, inner], for inference."""
+        made = cls(0, 0, 0)
+        made.gate_up_proj = nn.Parameter(gate_up_proj, requires_grad=False)
+        made.down_proj = nn.Parameter(down_proj, requires_grad=False)
+        return made
+
     def forward(self, x: Tensor, routing: Routing) -> Tensor:
         """x [T, width] → [T, width], the weighted sum over each token's experts.
 
         Tokens are sorted by expert, so each expert that is visited does one product over a contiguous slice.
         """
-        top_k = routing.index.shape[-1]
+        top_k = routing.chosen.shape[-1]
         if x.shape[0] == 1:
             return self._mix_one(x, routing)
-        visits = routing.index.reshape(-1)
+        visits = routing.chosen.reshape(-1)
         order = visits.argsort(stable=True)
         counts = torch.bincount(visits, minlength=self.gate_up_proj.shape[0]).tolist()
         parts = [
@@ -66,7 +74,7 @@ class Experts(nn.Module):
 
     def _mix_one(self, x: Tensor, routing: Routing) -> Tensor:
         """The same sum for a single token, in the same order, without sorting anything on the device."""
-        experts = routing.index[0].tolist()
+        experts = routing.chosen[0].tolist()
         mixed = torch.zeros_like(x)
         for slot in sorted(range(len(experts)), key=experts.__getitem__):
             mixed = mixed + (self._visit(experts[slot], x) * routing.weights[0, slot]).to(x.dtype)

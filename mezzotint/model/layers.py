@@ -48,6 +48,31 @@ def rotary_angles(shape: LayerShape, positions: Tensor, dtype: torch.dtype) -> A
     return Angles(torch.cat((cos, cos), -1).to(dtype), torch.cat((-sin, sin), -1).to(dtype))
 
 
+class RotaryTable:
+    """Angles of one layer kind for positions from 0, computed once and grown by doubling."""
+
+    def __init__(self, shape: LayerShape) -> None:
+        self._shape = shape
+        self._angles: Angles | None = None
+
+    def at(self, start: int, count: int, like: Tensor) -> Angles:
+        """Angles of `count` positions from `start`, each [count, head_dim], in dtype and device of `like`."""
+        end, known = start + count, self._angles
+        if (
+            known is None
+            or len(known.cos) < end
+            or known.cos.dtype != like.dtype
+            or known.cos.device != like.device
+        ):
+            size = max(end, 256 if known is None else 2 * len(known.cos))
+            with torch.inference_mode(
+                False
+            ):  # a table outlives the call, which may be the first of a training run
+                known = rotary_angles(self._shape, torch.arange(size, device=like.device), like.dtype)
+            self._angles = known
+        return Angles(known.cos[start:end], known.sin[start:end])
+
+
 def rotate(x: Tensor, angles: Angles) -> Tensor:
     """Rotate x [B, T, heads, head_dim] by its positions; dimension j pairs with j + head_dim / 2."""
     cos, sin = angles.cos.unsqueeze(-2), angles.sin.unsqueeze(-2)
@@ -65,7 +90,9 @@ class MLP(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """x [..., width] → same shape."""
-        return F.linear(gelu(F.linear(x, self.gate_proj.weight)) * F.linear(x, self.up_proj.weight), self.down_proj.weight)
+        return F.linear(
+            gelu(F.linear(x, self.gate_proj.weight)) * F.linear(x, self.up_proj.weight), self.down_proj.weight
+        )
 
 
 def gelu(x: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from torch import Tensor
 from mezzotint.model.draw import bins_of, place
 from mezzotint.types import Reading
 
-_BLOCK = 1 << 19  # scores computed at once unless the caller says otherwise: 2 MB in float32, near the caches
+_BLOCK = 1 << 19  # scores that a sweep computes at once by its own choice: 2 MB in float32
 
 
 class _Block(NamedTuple):
@@ -23,6 +23,15 @@ class _Block(NamedTuple):
         """The same memory for `width` ids."""
         rows = len(self.scores)
         return _Block(*(buffer.view(-1)[: rows * width].view(rows, width) for buffer in self))
+
+    def score(self, softcap: float) -> Tensor:
+        """Turn products z into scores, in place, and return them.
+
+        softcap · tanh(z / softcap) is 2 softcap · sigmoid(2 z / softcap) less a constant. torch's sigmoid
+        takes a sixth of its tanh's time on a CPU; in float32 it moves logits capped at 30 by less than 1e-5.
+        """
+        scores = self.scores.copy_(self.product)
+        return scores.mul_(2 / softcap).sigmoid_() if softcap else scores
 
 
 def _new_block(table: Tensor, rows: int, width: int) -> _Block:
@@ -69,9 +78,7 @@ class Sweep:
 
     def run(self, limit: int | None = None) -> None:
         """Go through the whole vocabulary, at most `limit` ids at a time."""
-        # A quarter of the vocabulary at most: the block of a few rows would hold all of it.
-        fitting = min(_BLOCK // max(1, len(self.hidden)), 16 * self.bins.width)
-        chunks = list(self.bins.chunks(limit or fitting))
+        chunks = list(self.bins.chunks(limit or max(1, _BLOCK // max(1, len(self.hidden)))))
         # Allocated once: memory fresh from the system would cost page faults in every chunk.
         block = _new_block(self.table, len(self.hidden), max(ids.stop - ids.start for ids in chunks))
         part = torch.empty_like(self.hidden)
@@ -79,8 +86,8 @@ class Sweep:
         negligible = torch.finfo(self.hidden.dtype).eps / 16 / len(chunks)
         for ids in chunks:
             table, own = self.table[ids], block.cut(ids.stop - ids.start)
-            _score(self.hidden, table, self.softcap, own)
-            self._climb(own.scores, ids.start)
+            torch.mm(self.hidden, table.T, out=own.product)
+            self._climb(own.score(self.softcap), ids.start)
             added = self._add(own, ids.start)
             self._mix(own, table, (added > negligible * self.total).nonzero()[:, 0], part)
 
@@ -150,28 +157,26 @@ class Sweep:
         mass = self.masses.gather(-1, found[:, None])[:, 0]
         reach = rest * mass
         unsure = (found != self.argmax // self.bins.width) | (reach < mass - 1) | (reach >= 1)
-        token, exponent = self.argmax.clone(), torch.zeros_like(mass)
-        for bin_ in found[unsure].unique().tolist():
-            rows = (unsure & (found == bin_)).nonzero()[:, 0]
-            ids = self.bins.ids(bin_)
-            block = _new_block(self.table, len(rows), ids.stop - ids.start)
-            _score(self.hidden[rows], self.table[ids], self.softcap, block)
-            exponents = block.scores.sub_(self.peak[rows, None]).mul_(rate)
-            inside = place(torch.exp2(exponents, out=block.powers).double(), rest[rows]).interval
-            token[rows] = ids.start + inside
-            exponent[rows] = exponents.gather(-1, inside[:, None])[:, 0].double()
-        return _Drawn(token, exponent)
+        drawn = _Drawn(self.argmax.clone(), torch.zeros_like(mass))
+        if bool(unsure.any()):
+            rows = unsure.nonzero()[:, 0]
+            rows = rows[found[rows].argsort()]
+            drawn.token[rows], drawn.exponent[rows] = self._look_again(rows, found[rows], rest[rows], rate)
+        return drawn
 
-
-def _score(hidden: Tensor, table: Tensor, softcap: float, block: _Block) -> None:
-    """Fill `block` with the scores of hidden [N, D] for table [ids, D].
-
-    softcap · tanh(z / softcap) is 2 softcap · sigmoid(2 z / softcap) less a constant. torch's sigmoid takes a
-    sixth of its tanh's time on a CPU; in float32 it moves the logits of a cap of 30 by less than 1e-5.
-    """
-    block.scores.copy_(torch.mm(hidden, table.T, out=block.product))
-    if softcap:
-        block.scores.mul_(2 / softcap).sigmoid_()
+    def _look_again(self, rows: Tensor, found: Tensor, rest: Tensor, rate: float) -> _Drawn:
+        """Draw a token for `rows`, in order of the bins found, with uniforms `rest`: one product a bin."""
+        hidden, block = self.hidden[rows], _new_block(self.table, len(rows), self.bins.width)
+        bins, counts = (part.tolist() for part in found.unique_consecutive(return_counts=True))
+        for bin_, part, product in zip(bins, hidden.split(counts), block.product.split(counts), strict=True):
+            table = self.table[self.bins.ids(bin_)]
+            torch.mm(part, table.T, out=product[:, : len(table)])
+        exponents = block.score(self.softcap).sub_(self.peak[rows, None]).mul_(rate)
+        powers = torch.exp2(exponents, out=block.powers)
+        powers[-counts[-1] :, len(table) :] = 0  # the vocabulary's last bin, if found, may be shorter
+        inside = place(powers.double(), rest).interval
+        exponent = exponents.gather(-1, inside[:, None])[:, 0].double()
+        return _Drawn(found * self.bins.width + inside, exponent)
 
 
 def _wide(table: Tensor) -> torch.dtype:

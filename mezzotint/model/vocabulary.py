@@ -66,12 +66,12 @@ def read_vocabulary(
     with_soft: bool,
     chunk: int | None = None,
 ) -> Reading:
-    """Read everything off hidden [N, D] in one pass over chunks of the vocabulary; no [N, V] tensor exists.
+    """Read everything off hidden [N, D] in one pass over chunks of the vocabulary, never all logits at once.
 
     temperature: of entropy and soft embedding, above 0. proposal_temperature: of the draw and its log_prob; 0
     proposes the argmax, whose lowest id wins ties, with the log_prob of `temperature`. uniforms: [N] float64
     in [0, 1); each becomes a token by inverse CDF in id order, sums in float64. chunk: ids computed at once,
-    by default what the caches about hold; it moves results by rounding only.
+    by default so many that a few MB hold them; it moves results by rounding only.
     Source: contract 3, 4 (how near to read_logits), 5; online softmax, https://arxiv.org/abs/1805.02867
     """
     parts = []
