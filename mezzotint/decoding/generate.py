@@ -1,0 +1,226 @@
+"""The whole method for one prompt, block by block or token by token: what every fast path must equal."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import NamedTuple
+
+import torch
+
+from mezzotint.decoding.canvas import Pins, no_pins
+from mezzotint.decoding.params import SamplingParams
+from mezzotint.decoding.propose import draw_next
+from mezzotint.decoding.random import CanvasRandomness, SeededCanvas, position_uniform
+from mezzotint.decoding.sampler import SAMPLERS, CanvasState, Draws, Sampler, start_canvas, update_canvas
+from mezzotint.decoding.stop import cut_answer
+from mezzotint.types import FinishReason, KeyValues, Network, Reading
+
+
+class Prefilled(NamedTuple):
+    """The prompt is encoded; generation begins."""
+
+    prompt_tokens: int
+
+
+class Draft(NamedTuple):
+    """A canvas after `step` steps: what it would emit now, and what it accepted; both may still change."""
+
+    block: int
+    step: int
+    tokens: list[int]
+    accepted: list[bool]
+
+
+class Block(NamedTuple):
+    """Final tokens (under ar a single one), and the denoising steps they took."""
+
+    block: int
+    tokens: list[int]
+    steps: int
+
+
+class Finished(NamedTuple):
+    """The request is over. encodes: target forwards after prefill; see contract 1 for ar's first."""
+
+    reason: FinishReason
+    encodes: int
+
+
+Event = Prefilled | Draft | Block | Finished
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What the checkpoint fixes: sizes in tokens, and the ids that end a turn."""
+
+    vocab_size: int
+    canvas_length: int
+    max_positions: int
+    end_ids: Collection[int]
+
+
+def generate_blocks(
+    network: Network,
+    prompt: list[int],
+    params: SamplingParams,
+    seed: int,
+    limits: Limits,
+    *,
+    defaults: Sampler = SAMPLERS["report"],
+    pins: Mapping[int, Pins] | None = None,
+    window: int | None = None,
+) -> Iterator[Event]:
+    """Denoise one block after another behind `prompt` until an end token or max_tokens.
+
+    pins: given tokens by block. window: context tokens that sliding layers show to a canvas (None = W − 1).
+    The last block is not encoded (contract 2).
+    Raises: ValueError if prompt and reserved canvases exceed the context, or pins lie outside these canvases.
+    """
+
+    def seeded(block: int) -> SeededCanvas:
+        return SeededCanvas(seed=seed, block=block, width=limits.canvas_length, vocab_size=limits.vocab_size)
+
+    return settle_blocks(network, prompt, params, seeded, limits, defaults=defaults, pins=pins or {}, window=window)
+
+
+def settle_blocks(
+    network: Network,
+    prompt: list[int],
+    params: SamplingParams,
+    randomness: Callable[[int], CanvasRandomness],
+    limits: Limits,
+    *,
+    defaults: Sampler,
+    pins: Mapping[int, Pins],
+    window: int | None,
+) -> Iterator[Event]:
+    """generate_blocks with any randomness, given by block; a parity test replays the reference's."""
+    sampler, width = params.resolve_sampler(defaults), limits.canvas_length
+    capacity = required_positions(len(prompt), params, limits)
+    _check_pins(pins, blocks=(capacity - len(prompt)) // width, limits=limits)
+    kv = network.new_kv(1, capacity)
+    network.encode(torch.tensor([prompt]), kv)
+    yield Prefilled(len(prompt))
+    ends = () if params.ignore_eos else limits.end_ids
+    for block in count():
+        given = pins.get(block, no_pins(width))
+        for state in settle_canvas(
+            network,
+            kv,
+            sampler,
+            randomness(block),
+            given,
+            limits,
+            temperature=params.temperature,
+            window=window,
+        ):
+            yield Draft(block, state.step, state.output[0].tolist(), state.accepted[0].tolist())
+        cut = cut_answer(state.output[0].tolist(), params.max_tokens - block * width, ends)
+        yield Block(block, cut.tokens, state.step)
+        if cut.reason:
+            yield Finished(cut.reason, encodes=block)
+            return
+        network.encode(state.output, kv)
+
+
+def settle_canvas(
+    network: Network,
+    kv: KeyValues,
+    sampler: Sampler,
+    randomness: CanvasRandomness,
+    pins: Pins,
+    limits: Limits,
+    *,
+    temperature: float = 1.0,
+    window: int | None = None,
+) -> Iterator[CanvasState]:
+    """Denoise one canvas behind the context in `kv`; yields its state after each step, the last one done.
+
+    temperature: the request's factor on the sampler's schedule (contract 3). window: as in generate_blocks.
+    Source: the report's Algorithm 1; contract 5, 13.
+    """
+    state = start_canvas(randomness.first_canvas()[None], pins)
+    given, soft = network.embed(pins.tokens), None
+    while not bool(state.done.all()):
+        step = state.step
+        hidden = network.denoise(state.canvas, kv, soft, window=window)
+        reading = network.read(
+            hidden[0],
+            temperature=sampler.temperature(step),
+            proposal_temperature=sampler.proposal_temperature(step, temperature),
+            uniforms=randomness.uniforms(step),
+            with_soft=step + 1 < sampler.budget,
+        )
+        routes = randomness.routes(step)[None] if sampler.rule == "ddim" else None
+        draws = Draws(randomness.noise(step)[None], routes)
+        state = update_canvas(sampler, state, _as_row(reading), draws, pins, limits.vocab_size)
+        soft = None if reading.soft is None else pins.write_soft(reading.soft[None], given)
+        yield state
+
+
+def generate_tokens(
+    network: Network, prompt: list[int], params: SamplingParams, seed: int, limits: Limits
+) -> Iterator[Event]:
+    """Draw one token after another with the causal forward; the last token drawn is not encoded.
+
+    The forward that yields the first token is the prompt's; it counts as one (contract 1).
+    """
+    kv = network.new_kv(1, required_positions(len(prompt), params, limits))
+    hidden = network.encode(torch.tensor([prompt]), kv)
+    yield Prefilled(len(prompt))
+    ends = () if params.ignore_eos else limits.end_ids
+    for drawn in range(params.max_tokens):
+        token = draw_next(
+            network.logits(hidden[0, -1]),
+            position_uniform(seed, kv.length),
+            temperature=params.temperature,
+            top_k=params.top_k,
+            top_p=params.top_p,
+            min_p=params.min_p,
+        )
+        cut = cut_answer([token], params.max_tokens - drawn, ends)
+        yield Block(drawn, cut.tokens, 0)
+        if cut.reason:
+            yield Finished(cut.reason, encodes=drawn + 1)
+            return
+        hidden = network.encode(torch.tensor([[token]]), kv)
+
+
+def required_positions(prompt_tokens: int, params: SamplingParams, limits: Limits) -> int:
+    """Positions that a request may touch: whole canvases under diffusion, max_tokens under ar.
+
+    Raises: ValueError if they exceed the context, or the prompt is empty.
+    """
+    if not prompt_tokens:
+        raise ValueError("the prompt has 0 tokens; give at least 1 (chat templates begin with <bos>)")
+    width = limits.canvas_length if params.decoder == "diffusion" else 1
+    reserved = -(-params.max_tokens // width) * width
+    if prompt_tokens + reserved > limits.max_positions:
+        raise ValueError(
+            f"prompt of {prompt_tokens} tokens + {reserved} for max_tokens {params.max_tokens} exceed "
+            f"the context of {limits.max_positions}; shorten the prompt or ask for fewer tokens"
+        )
+    return prompt_tokens + reserved
+
+
+def _check_pins(pins: Mapping[int, Pins], *, blocks: int, limits: Limits) -> None:
+    width, vocab_size = limits.canvas_length, limits.vocab_size
+    for block, given in pins.items():
+        if not 0 <= block < blocks:
+            raise ValueError(f"block {block} has pins, but max_tokens makes {blocks} (from 0 on); raise max_tokens")
+        if len(given.mask) != width:
+            raise ValueError(f"pins of block {block} span {len(given.mask)} tokens; a canvas has {width}")
+        for token in given.tokens[given.mask].tolist():
+            if not 0 <= token < vocab_size:
+                raise ValueError(f"block {block} pins token id {token}; ids go from 0 to {vocab_size - 1}")
+
+
+def _as_row(reading: Reading) -> Reading:
+    """A canvas's reading as a batch of one row; the soft embedding goes its own way."""
+    return Reading(
+        argmax=reading.argmax[None],
+        proposal=reading.proposal[None],
+        entropy=reading.entropy[None],
+        log_prob=reading.log_prob[None],
+        soft=None,
+    )

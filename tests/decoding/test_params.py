@@ -1,0 +1,146 @@
+"""What a request may ask: wrong values are named with their remedy, and no option is accepted and ignored."""
+
+from dataclasses import FrozenInstanceError, fields, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mezzotint.decoding.params import SamplingParams
+from mezzotint.decoding.sampler import SAMPLERS
+
+CHECKPOINT = replace(
+    SAMPLERS["report"], budget=12, t_min=0.2, t_max=0.9, entropy_bound=0.3, stability=2, confidence=0.01
+)
+NUMBERS = ("budget", "t_min", "t_max", "entropy_bound", "stability", "confidence")
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"decoder": "mtp"}, "decoder is 'mtp'; choose one of diffusion, ar"),
+    ({"sampler": "fast"}, "sampler is 'fast'; choose one of report, hf, jax, refine, ddim"),
+    ({"max_tokens": 0}, "max_tokens is 0; ask for a whole number from 1 up"),
+    ({"max_tokens": 2.5}, "max_tokens is 2.5; ask for a whole number"),
+    ({"max_tokens": None}, "max_tokens is None; ask for a whole number"),
+    ({"max_tokens": True}, "max_tokens is True; ask for a whole number"),
+    ({"temperature": -0.1}, "temperature is -0.1; give 0 .* or a number from 1e-06 to 100"),
+    ({"temperature": 1e-9}, "temperature is 1e-09; give 0 .* or a number from 1e-06 to 100"),
+    ({"temperature": 101}, "temperature is 101; give 0 .* or a number from 1e-06 to 100"),
+    ({"temperature": float("nan")}, "temperature is nan; give 0"),
+    ({"temperature": "hot"}, "temperature is 'hot'; give 0"),
+    ({"seed": -1}, r"seed is -1; give a whole number from 0 to 2\^64 - 1"),
+    ({"seed": 2**64}, r"seed is 18446744073709551616; give a whole number from 0 to 2\^64 - 1"),
+    ({"seed": 1.0}, "seed is 1.0; give a whole number"),
+    ({"ignore_eos": "no"}, "ignore_eos is 'no'; give True or False"),
+    ({"steps": 0}, "steps is 0; a canvas needs a whole number of denoising steps from 1 up"),
+    ({"steps": 1.5}, "steps is 1.5; a canvas needs a whole number"),
+    ({"entropy_bound": -0.1}, "entropy_bound is -0.1; give a number of nats from 0 up"),
+    ({"entropy_bound": float("nan")}, "entropy_bound is nan; give a number of nats"),
+    ({"sampler": "refine", "threshold": 0}, r"threshold is 0; it is a probability in \(0, 1\]"),
+    ({"sampler": "refine", "threshold": 1.5}, r"threshold is 1.5; it is a probability in \(0, 1\]"),
+    ({"sampler": "refine", "editing_threshold": -1}, "editing_threshold is -1; it is a probability"),
+    ({"decoder": "ar", "top_k": 0}, "top_k is 0; give a whole number from 1 up, or None for no limit"),
+    ({"decoder": "ar", "top_k": 2.0}, "top_k is 2.0; give a whole number from 1 up"),
+    ({"decoder": "ar", "top_p": 0}, r"top_p is 0; it must lie in \(0, 1\]"),
+    ({"decoder": "ar", "top_p": 1.1}, r"top_p is 1.1; it must lie in \(0, 1\]"),
+    ({"decoder": "ar", "top_p": None}, r"top_p is None; it must lie in \(0, 1\]"),
+    ({"decoder": "ar", "min_p": -0.1}, r"min_p is -0.1; it must lie in \[0, 1\]"),
+    ({"decoder": "ar", "min_p": float("nan")}, r"min_p is nan; it must lie in \[0, 1\]"),
+]
+
+ELSEWHERE: list[tuple[dict[str, Any], str]] = [
+    ({"top_k": 5}, "top_k is 5; it means nothing on a canvas: leave it at None or use decoder 'ar'"),
+    ({"top_p": 0.9}, "top_p is 0.9; it means nothing on a canvas: leave it at 1.0 or use decoder 'ar'"),
+    ({"min_p": 0.1}, "min_p is 0.1; it means nothing on a canvas: leave it at 0.0 or use decoder 'ar'"),
+    ({"decoder": "ar", "sampler": "hf"}, "sampler is 'hf'; decoder 'ar' has no canvas"),
+    ({"decoder": "ar", "steps": 8}, "steps is 8; decoder 'ar' has no canvas: leave it at None"),
+    ({"decoder": "ar", "entropy_bound": 0.1}, "entropy_bound is 0.1; decoder 'ar' has no canvas"),
+    ({"decoder": "ar", "threshold": 0.9}, "threshold is 0.9; decoder 'ar' has no canvas"),
+    ({"decoder": "ar", "editing_threshold": 0.9}, "editing_threshold is 0.9; decoder 'ar' has no canvas"),
+    ({"threshold": 0.9}, "threshold is 0.9; sampler 'report' does not use it: .* choose one of refine"),
+    ({"sampler": "ddim", "threshold": 0.9}, "threshold is 0.9; sampler 'ddim' does not use it"),
+    ({"sampler": "jax", "editing_threshold": 0.9}, "editing_threshold is 0.9; sampler 'jax' does not use it"),
+    ({"sampler": "refine", "entropy_bound": 0.2}, "entropy_bound is 0.2; .* choose one of report, hf, jax"),
+    (
+        {"sampler": "refine", "temperature": 0.7},
+        "temperature is 0.7; sampler 'refine' always proposes the argmax",
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), WRONG, ids=[str(options) for options, _ in WRONG])
+def test_a_wrong_value_is_named_with_its_remedy(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        SamplingParams(**options)
+
+
+@pytest.mark.parametrize(("options", "message"), ELSEWHERE, ids=[str(options) for options, _ in ELSEWHERE])
+def test_an_option_that_would_be_ignored_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        SamplingParams(**options)
+
+
+@pytest.mark.parametrize("name", ["canvas_length", "repetition_penalty", "stop", "n"])
+def test_an_option_that_does_not_exist_is_refused(name: str) -> None:
+    with pytest.raises(TypeError, match=name):
+        SamplingParams(**{name: 1})  # type: ignore[arg-type]
+
+
+def test_every_option_has_a_wrong_value_in_this_file() -> None:
+    named = {message.split(" is ")[0] for _, message in WRONG}
+    assert named == {field.name for field in fields(SamplingParams)}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"temperature": 0},
+        {"temperature": 100.0},
+        {"temperature": 1e-6},
+        {"seed": 0},
+        {"seed": 2**64 - 1},
+        {"seed": np.int64(3), "temperature": np.float32(0.5)},
+        {"entropy_bound": 0},
+        {"sampler": "refine", "threshold": 1.0, "editing_threshold": 0.9, "temperature": 0},
+        {"sampler": "refine", "temperature": 1},
+        {"sampler": "ddim", "temperature": 0.5},
+        {"decoder": "ar", "top_k": 1, "top_p": 1, "min_p": 1},
+        {"top_k": None, "top_p": 1, "min_p": 0},
+    ],
+    ids=str,
+)
+def test_values_at_the_limits_and_neutral_ones_are_accepted(options: dict[str, Any]) -> None:
+    assert SamplingParams(**options) == SamplingParams(**options)
+
+
+def test_params_are_keyword_only_and_frozen() -> None:
+    with pytest.raises(TypeError):
+        SamplingParams("ar")  # type: ignore[call-arg]
+    with pytest.raises(FrozenInstanceError):
+        SamplingParams().seed = 1  # type: ignore[misc]
+
+
+def test_without_a_name_the_checkpoints_own_numbers_run() -> None:
+    assert SamplingParams().resolve_sampler(CHECKPOINT) == CHECKPOINT
+    assert SamplingParams().resolve_sampler() == SAMPLERS["report"]
+
+
+@pytest.mark.parametrize("name", ["report", "hf", "jax"])
+def test_a_named_sampler_of_the_same_rule_keeps_the_checkpoints_numbers(name: Any) -> None:
+    resolved = SamplingParams(sampler=name).resolve_sampler(CHECKPOINT)
+    published = SAMPLERS[name]
+    assert {number: getattr(resolved, number) for number in NUMBERS} == {
+        number: getattr(CHECKPOINT, number) for number in NUMBERS
+    }
+    assert resolved.with_numbers_of(published) == published
+
+
+@pytest.mark.parametrize("name", ["refine", "ddim"])
+def test_a_named_sampler_of_another_rule_keeps_its_own_numbers(name: Any) -> None:
+    assert SamplingParams(sampler=name).resolve_sampler(CHECKPOINT) == SAMPLERS[name]
+
+
+def test_the_requests_numbers_win() -> None:
+    asked = SamplingParams(sampler="hf", steps=5, entropy_bound=0.0).resolve_sampler(CHECKPOINT)
+    assert (asked.name, asked.budget, asked.entropy_bound, asked.t_max) == ("hf", 5, 0.0, 0.9)
+    refining = SamplingParams(sampler="refine", steps=3, threshold=0.5, editing_threshold=0.8).resolve_sampler()
+    assert (refining.budget, refining.threshold, refining.editing_threshold) == (3, 0.5, 0.8)
