@@ -7,9 +7,7 @@ from typing import Literal
 from benchmarks.ceilings import Ceilings
 from mezzotint.model.config import LayerShape, ModelConfig
 
-Part = Literal[
-    "projections", "attention", "experts", "element-wise", "vocabulary products", "vocabulary element-wise"
-]
+Part = Literal["projections", "attention", "experts", "element-wise", "vocabulary products", "vocabulary element-wise"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,9 +74,7 @@ def _attention_weights(config: ModelConfig, layer: LayerShape) -> int:
     return heads * layer.head_dim * config.hidden_size
 
 
-def _attention_cost(
-    config: ModelConfig, tokens: int, context: int, itemsize: int, *, denoising: bool
-) -> Cost:
+def _attention_cost(config: ModelConfig, tokens: int, context: int, itemsize: int, *, denoising: bool) -> Cost:
     flop = read = scores = 0
     near = config.sliding_window - 1  # context tokens that a sliding layer shows to a canvas, or to one token
     for layer in config.layers:

@@ -42,9 +42,7 @@ class Ceilings(NamedTuple):
         return max(self.products.values())
 
 
-def measure_ceilings(
-    config: ModelConfig, dtype: torch.dtype, working_set_bytes: int, *, seconds: float
-) -> Ceilings:
+def measure_ceilings(config: ModelConfig, dtype: torch.dtype, working_set_bytes: int, *, seconds: float) -> Ceilings:
     """Measure each ceiling for about `seconds` and keep its best repetition.
 
     Products have the shapes of this model's denoising step. The stream is as long as `working_set_bytes`,

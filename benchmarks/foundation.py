@@ -107,15 +107,11 @@ def large_sections(subject: Subject, plan: Plan, kinds: set[str]) -> Iterator[st
 def memory_growth(ours: Ours, theirs: Reference, prompt: list[int]) -> dict[str, int | None]:
     """Bytes at the peak: one vocabulary pass of ours, and whole answers of two steps on both sides."""
     model, rows = ours.llm.model, ours.canvas_length
-    hidden = torch.randn(rows, model.config.hidden_size, generator=torch.Generator().manual_seed(0)).to(
-        model.dtype
-    )
+    hidden = torch.randn(rows, model.config.hidden_size, generator=torch.Generator().manual_seed(0)).to(model.dtype)
     uniforms = torch.linspace(0, 1, rows + 1, dtype=torch.float64)[:-1]
 
     def read() -> object:
-        return model.read(
-            hidden, temperature=0.8, proposal_temperature=0.8, uniforms=uniforms, with_soft=True
-        )
+        return model.read(hidden, temperature=0.8, proposal_temperature=0.8, uniforms=uniforms, with_soft=True)
 
     calls: dict[str, Callable[[], object]] = {
         "our vocabulary pass": read,
@@ -181,9 +177,7 @@ def _print(sections: Iterator[str]) -> None:
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.foundation", description=__doc__)
     parser.add_argument("--only", type=_kinds, default=KINDS, help=f"some of {','.join(KINDS)}, with commas")
-    parser.add_argument(
-        "--quick", action="store_true", help="a few rounds: figures that only show that it runs"
-    )
+    parser.add_argument("--quick", action="store_true", help="a few rounds: figures that only show that it runs")
     parser.add_argument("--threads", type=int, help="torch's threads; default: torch's own choice")
     parser.add_argument("--model", help="a checkpoint in place of the bundled one")
     return parser.parse_args(arguments)

@@ -28,9 +28,7 @@ def describe_run(arguments: Sequence[str]) -> dict[str, str]:
 
 def _processor() -> str:
     cpuinfo = Path("/proc/cpuinfo")
-    found = (
-        re.search(r"^model name\s*: (.+)$", cpuinfo.read_text(), re.MULTILINE) if cpuinfo.is_file() else None
-    )
+    found = re.search(r"^model name\s*: (.+)$", cpuinfo.read_text(), re.MULTILINE) if cpuinfo.is_file() else None
     return found[1] if found else platform.processor() or platform.machine()
 
 

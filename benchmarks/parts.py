@@ -3,9 +3,10 @@
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from statistics import median
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import torch
 from torch import Tensor
@@ -18,7 +19,8 @@ from mezzotint.decoding.params import SamplingParams
 from mezzotint.decoding.random import SeededCanvas
 from mezzotint.decoding.sampler import Sampler
 from mezzotint.model.diffusion_gemma import DiffusionGemma
-from mezzotint.model.experts import Experts, Router
+from mezzotint.model.fused import FusedLayer
+from mezzotint.model.product import Product
 from mezzotint.types import KeyValues, Reading
 
 _PRODUCTS = (F.linear, torch.mm, Tensor.mm, torch.matmul, Tensor.matmul, Tensor.__matmul__)
@@ -69,20 +71,36 @@ class Stopwatch(TorchFunctionMode):
         self.region = outer
 
     @contextmanager
-    def watching(self, model: DiffusionGemma) -> Iterator[None]:
-        """Time every call of a model's steps, and its routers and experts as one part."""
-        inside = [module for module in model.modules() if isinstance(module, Router | Experts)]
-        hooks = [module.register_forward_pre_hook(lambda *_: self._enter("experts")) for module in inside]
-        hooks += [module.register_forward_hook(lambda *_: self._enter("layers")) for module in inside]
-        try:
-            with self:
-                yield
-        finally:
-            for hook in hooks:
-                hook.remove()
+    def watching(self) -> Iterator[None]:
+        """Time every call of fused layers: packed products as projections, routing and mixing as experts."""
+        with ExitStack() as patches:
+            patches.enter_context(patch.object(Product, "__call__", self._timed(Product.__call__)))
+            for name in ("_mix_all", "_mix_sorted"):
+                patches.enter_context(
+                    patch.object(FusedLayer, name, self._inside("experts", getattr(FusedLayer, name)))
+                )
+            patches.enter_context(self)
+            yield
 
-    def _enter(self, region: str) -> None:
-        self.region = region
+    def _timed(self, product: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any) -> Any:
+            # A packed product is no torch function, an unpacked one is: count either once.
+            outer, self.region = self.region, "inside a product"
+            started = time.perf_counter()
+            result = product(*args)
+            passed, self.region = time.perf_counter() - started, outer
+            self.seconds.pop("inside a product", None)
+            self.seconds["projections" if outer == "layers" else outer] += passed
+            return result
+
+        return call
+
+    def _inside(self, region: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any) -> Any:
+            with self.within(region):
+                return method(*args)
+
+        return call
 
 
 def _part(region: str, func: Callable[..., Any]) -> str:
@@ -153,7 +171,7 @@ def split_denoising(model: DiffusionGemma, context: list[int], limits: Limits, s
         pins = no_pins(limits.canvas_length)
         return settle_canvas(_Marked(model, watch), kv, sampler, randomness, pins, limits)
 
-    return _split(model, watch, run, unlike=1)
+    return _split(watch, run, unlike=1)
 
 
 def split_token(model: DiffusionGemma, context: list[int], limits: Limits, tokens: int) -> Split:
@@ -161,9 +179,7 @@ def split_token(model: DiffusionGemma, context: list[int], limits: Limits, token
     watch = Stopwatch()
     watch.region = "sampler"
     params = SamplingParams(decoder="ar", temperature=0, max_tokens=tokens + 1, ignore_eos=True)
-    return _split(
-        model, watch, lambda: generate_tokens(_Marked(model, watch), context, params, 0, limits), unlike=2
-    )
+    return _split(watch, lambda: generate_tokens(_Marked(model, watch), context, params, 0, limits), unlike=2)
 
 
 class _Lap(NamedTuple):
@@ -172,13 +188,11 @@ class _Lap(NamedTuple):
 
 
 @torch.inference_mode()
-def _split(
-    model: DiffusionGemma, watch: Stopwatch, run: Callable[[], Iterable[object]], *, unlike: int
-) -> Split:
+def _split(watch: Stopwatch, run: Callable[[], Iterable[object]], *, unlike: int) -> Split:
     """Time what passes between events, except the first `unlike` laps and the last: no whole steps."""
     _laps(run(), watch)  # warm-up
     plain = [lap.seconds for lap in _laps(run(), watch)[unlike:-1]]
-    with watch.watching(model):
+    with watch.watching():
         watched = [lap.parts for lap in _laps(run(), watch)[unlike:-1]]
     parts = {name: median(lap.get(name, 0.0) for lap in watched) for name in sorted(set().union(*watched))}
     return Split(median(plain), min(plain), {**parts, "rest": median(plain) - sum(parts.values())})

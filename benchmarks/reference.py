@@ -51,9 +51,7 @@ class Reference:
     def continue_greedily(self, prompt: list[int], *, tokens: int) -> list[int]:
         """Draw exactly `tokens` argmax tokens with `generate`."""
         ids = torch.tensor([prompt])
-        found = self.causal.generate(
-            ids, attention_mask=torch.ones_like(ids), max_new_tokens=tokens, do_sample=False
-        )
+        found = self.causal.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=tokens, do_sample=False)
         drawn: list[int] = found[0, len(prompt) :].tolist()
         return drawn
 

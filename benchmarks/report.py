@@ -35,8 +35,7 @@ def forwards_table(step: Sides, token: Sides) -> str:
 def memory_table(growth: Mapping[str, int | None], limit_bytes: int) -> str:
     """Highest growth of the process by what was called; the limit is for the first of them."""
     rows = [
-        [name, "not told by this system" if count is None else f"{count / 1e6:.0f}"]
-        for name, count in growth.items()
+        [name, "not told by this system" if count is None else f"{count / 1e6:.0f}"] for name, count in growth.items()
     ]
     for index, row in enumerate(rows):
         row.append("" if index else f"< {limit_bytes / 1e6:.0f}")

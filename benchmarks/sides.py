@@ -58,9 +58,7 @@ class Agreement(NamedTuple):
     tokens: int
 
 
-def measure(
-    ours: Ours, theirs: Reference, subject: Subject, work: Work, *, answers: bool, tokens: bool
-) -> Measured:
+def measure(ours: Ours, theirs: Reference, subject: Subject, work: Work, *, answers: bool, tokens: bool) -> Measured:
     """Time answers, greedy tokens or both on one prompt a round."""
     calls: dict[str, Callable[[int], object]] = {}
     if answers:
@@ -107,10 +105,7 @@ def _answers(seconds: dict[str, tuple[float, ...]], steps: tuple[int, int]) -> A
         budget: Sides(as_measured(seconds[f"ours {budget}"]), as_measured(seconds[f"theirs {budget}"]))
         for budget in steps
     }
-    one = [
-        one_more(seconds[f"{side} {many}"], seconds[f"{side} {few}"], many - few)
-        for side in ("ours", "theirs")
-    ]
+    one = [one_more(seconds[f"{side} {many}"], seconds[f"{side} {few}"], many - few) for side in ("ours", "theirs")]
     return Answers(whole, Sides(*one))
 
 

@@ -49,9 +49,7 @@ def main(arguments: Sequence[str]) -> None:
     print(times_table(time_in_turn(calls, options.rounds)), flush=True)
     grown = {name: growth(call) for name, call in calls.items()}
     print("", memory_table(grown, LIMIT_BYTES), sep="\n", flush=True)
-    ceilings = measure_ceilings(
-        large_config(), torch.bfloat16, of.head.weight.nbytes, seconds=options.ceiling_s
-    )
+    ceilings = measure_ceilings(large_config(), torch.bfloat16, of.head.weight.nbytes, seconds=options.ceiling_s)
     print("", ceilings_table(ceilings), sep="\n")
 
 
@@ -134,9 +132,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--chunk", type=int, help="ids that a pass computes at once; default: its own choice")
     parser.add_argument("--threads", type=int, help="torch's threads; default: torch's own choice")
     parser.add_argument("--ceiling-s", type=float, default=0.5, help="seconds for each ceiling")
-    parser.add_argument(
-        "--without-plain", action="store_true", help="leave out the plain form: it takes 3 GB"
-    )
+    parser.add_argument("--without-plain", action="store_true", help="leave out the plain form: it takes 3 GB")
     return parser.parse_args(arguments)
 
 

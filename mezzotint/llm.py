@@ -15,13 +15,13 @@ from mezzotint.decoding.generate import (
     Prefilled,
     generate_blocks,
     generate_tokens,
+    required_positions,
 )
-from mezzotint.decoding.generate import required_positions
 from mezzotint.decoding.params import SamplingParams
 from mezzotint.decoding.random import fresh_seed
 from mezzotint.decoding.sampler import SAMPLERS, Sampler
-from mezzotint.model.generation_config import GenerationDefaults, read_generation
 from mezzotint.model.fused import fuse, layer_bytes
+from mezzotint.model.generation_config import GenerationDefaults, read_generation
 from mezzotint.model.weights import load_model, resolve
 from mezzotint.text.detokenize import Detokenizer
 from mezzotint.text.prompt import Prompt, PromptEncoder, list_prompts
@@ -53,7 +53,10 @@ class DraftEvent(NamedTuple):
 
 
 class BlockEvent(NamedTuple):
-    """Final tokens and their text, which will not change; under ar one token."""
+    """Final tokens and their text, which will not change; under ar one token.
+
+    A last event without tokens brings what an answer that ends within a character leaves.
+    """
 
     block: int
     steps: int
@@ -63,7 +66,7 @@ class BlockEvent(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Completion:
-    """A finished answer. token_ids end with the end-of-turn token if there was one; text leaves control tokens out."""
+    """A finished answer. Its ids end with the end-of-turn token if there was one; text has no control tokens."""
 
     text: str
     token_ids: list[int]
@@ -87,14 +90,16 @@ class LLM:
     ) -> None:
         """Load `model`: "lab", a directory in Hugging Face format, or a hub id.
 
-        dtype: float64, float32 or bfloat16; None = as stored. threads: torch's intra-op threads for the whole process;
-        None leaves them. Raises: ValueError naming option, value and remedy.
+        dtype: float64, float32 or bfloat16; None = as stored. threads: torch's intra-op threads for the whole
+        process, set once the options are known to be good; None leaves them.
+        Raises: ValueError naming option, value and remedy.
         """
-        if threads is not None:
-            _set_threads(threads)
-        place = _parse_device(device)
+        place, kept = _parse_device(device), _parse_dtype(dtype)
+        _check_threads(threads)
         self.path = resolve(model)
-        self.model = load_model(self.path, dtype=_parse_dtype(dtype), device=place)
+        if threads is not None:
+            torch.set_num_threads(threads)
+        self.model = load_model(self.path, dtype=kept, device=place)
         config = self.model.config
         if layer_bytes(self.model) < _FUSED_BELOW:
             fuse(self.model)
@@ -108,14 +113,12 @@ class LLM:
             end_ids=config.eos_ids,
         )
 
-    def generate(
-        self, prompts: Prompt | Sequence[Prompt], params: SamplingParams | None = None
-    ) -> list[Completion]:
+    def generate(self, prompts: Prompt | Sequence[Prompt], params: SamplingParams | None = None) -> list[Completion]:
         """Answer one prompt or several, in order.
 
-        A prompt is text (encoded as it stands behind <bos>), a chat (a list of messages, rendered by the checkpoint's
-        template) or token ids.
-        Raises: ValueError before any work if a prompt is malformed or does not fit the context with its max_tokens.
+        A prompt is text (encoded as it stands behind <bos>), a chat (a list of messages, rendered by the
+        checkpoint's template) or token ids.
+        Raises: ValueError before any work if a prompt is malformed or, with its max_tokens, exceeds the context.
         """
         params = params or SamplingParams()
         encoded = [self.encode(prompt) for prompt in list_prompts(prompts)]
@@ -124,7 +127,10 @@ class LLM:
         return [self._last(self.stream(ids, params)) for ids in encoded]
 
     def stream(self, prompt: Prompt, params: SamplingParams | None = None) -> Iterator[Event]:
-        """Answer one prompt as draft and block events, then its Completion. Raises: as generate, before any work."""
+        """Answer one prompt as draft and block events, then its Completion.
+
+        Raises: as generate, before any work.
+        """
         params = params or SamplingParams()
         ids = self.encode(prompt)
         self._check(ids, params)
@@ -132,18 +138,16 @@ class LLM:
         return self._run(ids, params, seed)
 
     def encode(self, prompt: Prompt) -> list[int]:
-        """Token ids of a prompt. Raises: ValueError where text needs a tokenizer that the checkpoint lacks."""
+        """Token ids of a prompt. Raises: ValueError naming what is wrong with it, or what the checkpoint lacks."""
         return self._prompts.encode(prompt, self.limits.vocab_size)
 
     def sampler(self, params: SamplingParams) -> Sampler:
-        """The sampler that a request runs with: the checkpoint's own numbers unless the request names others."""
+        """The sampler of a request: with the checkpoint's own numbers unless the request names others."""
         return params.resolve_sampler(self._defaults)
 
     def _check(self, ids: list[int], params: SamplingParams) -> None:
         if params.decoder == "diffusion" and self.model.config.family != "diffusion_gemma":
-            raise ValueError(
-                f"{self.path} is a {self.model.config.family} checkpoint; it runs with decoder 'ar' only"
-            )
+            raise ValueError(f"{self.path} is a {self.model.config.family} checkpoint; it runs with decoder 'ar' only")
         required_positions(len(ids), params, self.limits)
 
     @torch.inference_mode()
@@ -168,6 +172,8 @@ class LLM:
                     yield BlockEvent(event.block, event.steps, event.tokens, pieces[-1])
                 case Finished():
                     pieces.append("" if detokenizer is None else detokenizer.flush())
+                    if pieces[-1]:
+                        yield BlockEvent(blocks[-1].block, 0, [], pieces[-1])
                     receipt = _receipt(ids, tokens, blocks, event, params, sampler, seed, self.limits)
                     ended = time.perf_counter()
                     receipt = replace(receipt, prefill_s=prefilled - started, generation_s=ended - prefilled)
@@ -242,13 +248,14 @@ def _parse_dtype(name: str | None) -> torch.dtype | None:
 def _parse_device(name: str) -> torch.device:
     try:
         place = torch.device(name)
-        torch.empty(0, device=place)
-    except (RuntimeError, AssertionError) as error:  # torch has no narrower class for either
-        raise ValueError(f"device is {name!r}, which torch cannot use here ({error}); 'cpu' works") from error
+        torch.zeros(1, device=place).item()  # read back, for "meta" lets itself be filled and holds nothing
+    except (RuntimeError, AssertionError, ImportError, TypeError) as error:  # torch has no narrower class
+        reason = str(error).partition("\n")[0]
+        raise ValueError(f"device is {name!r}, which torch cannot use here ({reason}); 'cpu' works") from None
     return place
 
 
-def _set_threads(threads: int) -> None:
-    if threads < 1:
-        raise ValueError(f"threads is {threads}; give at least 1")
-    torch.set_num_threads(threads)
+def _check_threads(threads: Any) -> None:
+    whole = isinstance(threads, int) and not isinstance(threads, bool)
+    if threads is not None and not (whole and threads >= 1):
+        raise ValueError(f"threads is {threads!r}; give a whole number from 1 up")

@@ -1,4 +1,4 @@
-"""The words that rooms hand each other: readings, receipts, and the Protocols with two real implementations; no logic but sums."""
+"""The words that rooms hand each other: readings, receipts, Protocols; no logic but sums."""
 
 from __future__ import annotations
 

@@ -17,9 +17,7 @@ def files() -> tuple[Path, ...]:
         text=True,
         check=True,
     )
-    return tuple(
-        file for name in sorted(listing.stdout.split("\0")) if name and (file := ROOT / name).is_file()
-    )
+    return tuple(file for name in sorted(listing.stdout.split("\0")) if name and (file := ROOT / name).is_file())
 
 
 def files_under(*folders: str) -> list[Path]:

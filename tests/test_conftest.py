@@ -13,14 +13,10 @@ from tests.disk import ROOT
 
 
 @pytest.mark.parametrize(("required", "outcome"), [("0", "1 passed, 2 skipped"), ("1", "1 passed, 2 errors")])
-def test_a_skip_for_want_of_data_fails_where_the_data_are_required(
-    tmp_path: Path, required: str, outcome: str
-) -> None:
+def test_a_skip_for_want_of_data_fails_where_the_data_are_required(tmp_path: Path, required: str, outcome: str) -> None:
     shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
     (tmp_path / "test_some.py").write_text("def test_one(data_dir): ...\ndef test_two(): ...")
-    (tmp_path / "test_none.py").write_text(
-        "import pytest\npytest.skip('no MEZZOTINT_DATA', allow_module_level=True)"
-    )
+    (tmp_path / "test_none.py").write_text("import pytest\npytest.skip('no MEZZOTINT_DATA', allow_module_level=True)")
     environment = {name: value for name, value in os.environ.items() if name != "MEZZOTINT_DATA"}
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "--continue-on-collection-errors", tmp_path],

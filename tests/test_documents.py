@@ -38,9 +38,7 @@ def test_a_link_to_somewhere_is_left_alone(link: str) -> None:
 
 def test_every_clause_of_the_contract_names_a_test_that_exists() -> None:
     clauses = clauses_of(document("docs/contract.md"))
-    assert [clause.number for clause in clauses] == list(range(1, len(clauses) + 1)), (
-        "clauses count up from 1"
-    )
+    assert [clause.number for clause in clauses] == list(range(1, len(clauses) + 1)), "clauses count up from 1"
     assert clauses, "docs/contract.md has no numbered clause"
     for clause in clauses:
         assert clause.tests, f"clause {clause.number} names no test"

@@ -56,9 +56,7 @@ def imports_of(source: str, package: str) -> Iterator[Import]:
                 above = package.split(".")[: package.count(".") + 2 - level] if level else []
                 start = ".".join([*above, *([module] if module else [])])
                 yield from (Import(node.lineno, f"{start}.{name.name}") for name in names)
-            case ast.Call(
-                func=ast.Attribute(attr=call) | ast.Name(id=call), args=[ast.Constant(value=str(name)), *_]
-            ):
+            case ast.Call(func=ast.Attribute(attr=call) | ast.Name(id=call), args=[ast.Constant(value=str(name)), *_]):
                 if call in ("import_module", "__import__"):
                     yield Import(node.lineno, name)
 
@@ -157,9 +155,7 @@ def test_everything_in_the_package_belongs_to_a_room() -> None:
 
 
 def test_every_folder_of_code_is_a_package_so_that_a_wheel_holds_it() -> None:
-    missing = {
-        short(file.parent) for file in code_under("mezzotint") if not (file.parent / "__init__.py").exists()
-    }
+    missing = {short(file.parent) for file in code_under("mezzotint") if not (file.parent / "__init__.py").exists()}
     assert not missing
 
 

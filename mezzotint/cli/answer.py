@@ -6,7 +6,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict
 from typing import NamedTuple
 
-import torch
 from rich.console import Console
 from rich.text import Text
 
@@ -42,8 +41,6 @@ def set_up(loading: Loading, decoding: Decoding) -> Setup:
     target = choose_target(loading.model, decoding.decoder)
     asked = asdict(decoding) | {"decoder": target.decoder}
     params = SamplingParams(**{name: value for name, value in asked.items() if value is not None})
-    if loading.device is not None:
-        _check_device(loading.device)
     options = {name: value for name, value in asdict(loading).items() if value is not None}
     return Setup(LLM(**options | {"model": target.model}), params)
 
@@ -71,16 +68,10 @@ def silent() -> Show:
 @contextmanager
 def writing() -> Iterator[Callable[[Event], None]]:
     """Write final text to standard output as it comes, and end its line, however it ends."""
-    pieces: list[str] = []
 
     def write(event: Event) -> None:
         if isinstance(event, BlockEvent):
-            pieces.append(event.text)
-        elif isinstance(event, Completion):  # may end in half a character, which no block event held
-            pieces.append(event.text.removeprefix("".join(pieces)))
-        else:
-            return
-        print(pieces[-1], end="", flush=True)
+            print(event.text, end="", flush=True)
 
     try:
         yield write
@@ -96,11 +87,3 @@ def drawing(llm: LLM, params: SamplingParams) -> Show:
 def print_receipt(receipt: Receipt) -> None:
     """The last line of an answer in text form, dim in a terminal."""
     Console().print(Text(receipt_line(receipt), style="dim"), soft_wrap=True)
-
-
-def _check_device(name: str) -> None:
-    try:
-        torch.empty(0, device=name)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).partition("\n")[0]
-        raise ValueError(f"device is {name!r}, which torch cannot use here ({reason}); use cpu") from None

@@ -28,21 +28,17 @@ class Asked:
     """The fields of EvaluateConfig as flags spell them; None leaves one to it."""
 
     tasks: Annotated[str | None, _option("Task families, with commas between; all unless given.")] = None
-    decoder: Annotated[str | None, _option("Decoders, with commas between; diffusion,ar unless given.")] = (
-        None
-    )
+    decoder: Annotated[str | None, _option("Decoders, with commas between; diffusion,ar unless given.")] = None
     n: Annotated[int | None, typer.Option("--n", help="Prompts of each task; 200 unless given.")] = None
     seed: Annotated[int | None, _option("Same seed, same prompts and same answers; 0 unless given.")] = None
     steps: Annotated[
         str | None,
         _option("Step budgets of diffusion, with commas between, a row each; the model's unless given."),
     ] = None
-    sampler: Annotated[
-        str | None, _option("Of diffusion; report with the checkpoint's own numbers unless given.")
-    ] = None
-    temperature: Annotated[
-        float | None, _option("Of every decoder; 0 for ar and 1 for diffusion unless given.")
-    ] = None
+    sampler: Annotated[str | None, _option("Of diffusion; report with the checkpoint's own numbers unless given.")] = (
+        None
+    )
+    temperature: Annotated[float | None, _option("Of every decoder; 0 for ar and 1 for diffusion unless given.")] = None
 
 
 @unfold
@@ -55,9 +51,7 @@ def evaluate(
     device: Device = None,
     dtype: Dtype = None,
     threads: Threads = None,
-    output: Annotated[
-        Path | None, _option("Write every answer to this file too, one JSON object a line.")
-    ] = None,
+    output: Annotated[Path | None, _option("Write every answer to this file too, one JSON object a line.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one list of objects, one a row.")] = False,
 ) -> None:
     """Score a model on held-out tasks: one row for each task, decoder and step budget.
@@ -117,9 +111,7 @@ def _recording(output: Path | None) -> "Iterator[Callable[[Answer], None]]":
         yield lambda answer: print(json.dumps(answer.record(), ensure_ascii=False), file=file, flush=True)
 
 
-def _follow(
-    answers: "Iterable[Answer]", total: int, record: "Callable[[Answer], None]"
-) -> "Iterator[Answer]":
+def _follow(answers: "Iterable[Answer]", total: int, record: "Callable[[Answer], None]") -> "Iterator[Answer]":
     console = Console(stderr=True)
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:

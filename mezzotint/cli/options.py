@@ -42,23 +42,17 @@ class Loading:
 class Decoding:
     """The fields of SamplingParams; None leaves one to it."""
 
-    decoder: Annotated[str | None, _option("diffusion, or ar: token by token; diffusion unless given.")] = (
-        None
-    )
+    decoder: Annotated[str | None, _option("diffusion, or ar: token by token; diffusion unless given.")] = None
     sampler: Annotated[
         str | None,
         _option("report, hf, jax, refine or ddim; report with the checkpoint's numbers unless given."),
     ] = None
-    max_tokens: Annotated[
-        int | None, _option("Most output tokens, the end of turn included; 256 unless given.")
-    ] = None
+    max_tokens: Annotated[int | None, _option("Most output tokens, the end of turn included; 256 unless given.")] = None
     temperature: Annotated[
         float | None,
         _option("A factor on the sampler's schedule, under ar the usual one; 1.0 unless given."),
     ] = None
-    steps: Annotated[int | None, _option("Most denoising steps a block; the sampler's own unless given.")] = (
-        None
-    )
+    steps: Annotated[int | None, _option("Most denoising steps a block; the sampler's own unless given.")] = None
     entropy_bound: Annotated[
         float | None, _option("Uncertainty that a step may accept, in nats; the sampler's own unless given.")
     ] = None
@@ -69,21 +63,13 @@ class Decoding:
         float | None,
         _option("refine only: replace accepted tokens above this probability, none unless given."),
     ] = None
-    top_k: Annotated[
-        int | None, _option("ar only: draw among the k likeliest tokens; among all unless given.")
-    ] = None
-    top_p: Annotated[
-        float | None, _option("ar only: draw among the likeliest of this mass; 1.0 unless given.")
-    ] = None
-    min_p: Annotated[
-        float | None, _option("ar only: least probability, a share of the highest; 0.0 unless given.")
-    ] = None
-    seed: Annotated[
-        int | None, _option("Same seed, same tokens; drawn and told in the receipt unless given.")
-    ] = None
-    ignore_eos: Annotated[
-        bool | None, typer.Option("--ignore-eos", help="Write on behind an end of turn.")
-    ] = None
+    top_k: Annotated[int | None, _option("ar only: draw among the k likeliest tokens; among all unless given.")] = None
+    top_p: Annotated[float | None, _option("ar only: draw among the likeliest of this mass; 1.0 unless given.")] = None
+    min_p: Annotated[float | None, _option("ar only: least probability, a share of the highest; 0.0 unless given.")] = (
+        None
+    )
+    seed: Annotated[int | None, _option("Same seed, same tokens; drawn and told in the receipt unless given.")] = None
+    ignore_eos: Annotated[bool | None, typer.Option("--ignore-eos", help="Write on behind an end of turn.")] = None
 
 
 class Target(NamedTuple):

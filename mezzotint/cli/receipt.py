@@ -49,9 +49,7 @@ def receipt_line(receipt: Receipt) -> str:
     canvas = f" {receipt.sampler} · {_count(blocks, 'block')} · {steps} of {receipt.step_budget} steps"
     counts = f"{_count(receipt.output_tokens, 'token')}, {_count(receipt.forwards, 'forward')}"
     times = f"prefill {_ms(receipt.prefill_s):.0f} ms · generation {_ms(receipt.generation_s):.0f} ms"
-    work = (
-        f"{receipt.decoder}{canvas if blocks else ''} · {receipt.tokens_per_forward:.2f} tokens per forward"
-    )
+    work = f"{receipt.decoder}{canvas if blocks else ''} · {receipt.tokens_per_forward:.2f} tokens per forward"
     return f"— {work} ({counts}) · {times} · seed {receipt.seed}"
 
 

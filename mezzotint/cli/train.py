@@ -56,9 +56,7 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume/--fresh", help="Continue the run that is there, or discard it.")
     ] = True,
-    compiled: Annotated[
-        bool, typer.Option("--compiled/--eager", help="Whether torch compiles the layers.")
-    ] = True,
+    compiled: Annotated[bool, typer.Option("--compiled/--eager", help="Whether torch compiles the layers.")] = True,
 ) -> None:
     """Train the bundled model: the joint objective on seeded task families.
 

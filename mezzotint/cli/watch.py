@@ -33,9 +33,7 @@ class Frame(NamedTuple):
 
 
 @contextmanager
-def watching(
-    console: Console, tokenizer: Tokenizer | None, max_tokens: int
-) -> Iterator[Callable[[Event], None]]:
+def watching(console: Console, tokenizer: Tokenizer | None, max_tokens: int) -> Iterator[Callable[[Event], None]]:
     """Draw one answer: a canvas that redraws itself, or one line an event where there is no terminal.
 
     Returns: what to call with each event, in order. At the end, however it comes, the drawing is gone and the

@@ -21,7 +21,7 @@ from mezzotint.types import KeyValues
 class View(NamedTuple):
     """What the queries of one forward may see in one layer kind.
 
-    first: oldest context slot that any query sees. mask: [T, keys] or [B, 1, T, keys] from that slot on, True = visible;
+    first: oldest context slot seen by a query. mask: [T, keys] or [B, 1, T, keys] from that slot on, True = visible;
     None = everything, or plain causal where `causal`.
     """
 
@@ -31,7 +31,7 @@ class View(NamedTuple):
 
 
 def encode_view(start: int, count: int, window: int | None, device: torch.device) -> View:
-    """Causal view of `count` tokens behind `start` context tokens; `window` counts the query itself, None = no window."""
+    """Causal view of `count` tokens behind `start` context tokens; `window` counts the query, None = all."""
     first = 0 if window is None else max(0, start - window + 1)
     if count == 1:
         return View(first, None, causal=False)
@@ -68,9 +68,7 @@ class Attention(nn.Module):
         width, head = config.hidden_size, self.shape.head_dim
         self.q_proj = nn.Linear(width, config.num_heads * head, bias=False)
         self.k_proj = nn.Linear(width, self.shape.kv_heads * head, bias=False)
-        self.v_proj = (
-            None if self.shape.shares_kv else nn.Linear(width, self.shape.kv_heads * head, bias=False)
-        )
+        self.v_proj = None if self.shape.shares_kv else nn.Linear(width, self.shape.kv_heads * head, bias=False)
         self.o_proj = nn.Linear(config.num_heads * head, width, bias=False)
         self.q_norm = RMSNorm(head, config.rms_norm_eps)
         self.k_norm = RMSNorm(head, config.rms_norm_eps)

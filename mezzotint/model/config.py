@@ -80,8 +80,7 @@ class ModelConfig:
             raise ConfigError(f"config.json: layer {index} has head_dim {layer.head_dim}, must be even")
         if not 0 <= layer.rotary_fraction <= 1:
             raise ConfigError(
-                f"config.json: layer {index} has partial_rotary_factor {layer.rotary_fraction}, "
-                "must be at most 1"
+                f"config.json: layer {index} has partial_rotary_factor {layer.rotary_fraction}, must be at most 1"
             )
 
 
@@ -91,9 +90,7 @@ def read_config(folder: Path) -> ModelConfig:
     Raises: CheckpointError naming the file, ConfigError naming the key.
     """
     generation = folder / "generation_config.json"
-    return parse_config(
-        read_json(folder / "config.json"), read_json(generation) if generation.is_file() else None
-    )
+    return parse_config(read_json(folder / "config.json"), read_json(generation) if generation.is_file() else None)
 
 
 def shipped_config(name: str) -> ModelConfig:
@@ -153,8 +150,7 @@ def _family(raw: Mapping[str, Any]) -> Family:
     if kind in ("gemma4", "gemma4_text"):
         return "gemma4"
     raise ConfigError(
-        f"config.json: model_type is {kind!r}; "
-        "this version runs 'diffusion_gemma' and, autoregressively, 'gemma4'"
+        f"config.json: model_type is {kind!r}; this version runs 'diffusion_gemma' and, autoregressively, 'gemma4'"
     )
 
 

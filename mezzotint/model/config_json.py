@@ -26,9 +26,7 @@ def config_json(config: ModelConfig, dtype: torch.dtype) -> dict[str, Any]:
         "vision_config": None if config.vision is None else {"dtype": element, **_vision(config.vision)},
     }
     back = parse_config(written)
-    lost = [
-        field.name for field in fields(config) if getattr(config, field.name) != getattr(back, field.name)
-    ]
+    lost = [field.name for field in fields(config) if getattr(config, field.name) != getattr(back, field.name)]
     if lost:
         raise CheckpointError(
             f"{lost[0]} would be read back as {getattr(back, lost[0])}, and is {getattr(config, lost[0])}; "

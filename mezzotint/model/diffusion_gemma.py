@@ -219,7 +219,4 @@ class DiffusionGemma(nn.Module):
         if lengths is None:
             return {kind: table.at(start, count, like) for kind, table in self._rotary.items()}
         positions = lengths[:, None] + torch.arange(count, device=lengths.device)
-        return {
-            shape.kind: rotary_angles(shape, positions, like.dtype)
-            for shape in dict.fromkeys(self.config.layers)
-        }
+        return {shape.kind: rotary_angles(shape, positions, like.dtype) for shape in dict.fromkeys(self.config.layers)}

@@ -65,9 +65,7 @@ class Experts(nn.Module):
         order = visits.argsort(stable=True)
         counts = torch.bincount(visits, minlength=self.gate_up_proj.shape[0]).tolist()
         parts = [
-            self._visit(expert, rows)
-            for expert, rows in enumerate(x[order // top_k].split(counts))
-            if rows.shape[0]
+            self._visit(expert, rows) for expert, rows in enumerate(x[order // top_k].split(counts)) if rows.shape[0]
         ]
         weighted = (torch.cat(parts) * routing.weights.reshape(-1)[order, None]).to(x.dtype)
         return torch.zeros_like(x).index_add(0, order // top_k, weighted)

@@ -24,9 +24,7 @@ def read_json(file: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise CheckpointError(f"{file} cannot be read as JSON ({error}); download it again") from error
     if not isinstance(value, dict):
-        raise CheckpointError(
-            f"{file} holds a JSON {type(value).__name__}, must be an object; download it again"
-        )
+        raise CheckpointError(f"{file} holds a JSON {type(value).__name__}, must be an object; download it again")
     return value
 
 
@@ -86,9 +84,7 @@ class Fields:
     def words(self, key: str) -> list[str] | None:
         """A list of strings; None where the key is absent."""
         value = self._value(key, None)
-        if value is not None and not (
-            isinstance(value, list) and all(isinstance(each, str) for each in value)
-        ):
+        if value is not None and not (isinstance(value, list) and all(isinstance(each, str) for each in value)):
             raise self._error(key, "must be a list of strings")
         return value
 

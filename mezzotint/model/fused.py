@@ -76,9 +76,7 @@ class FusedLayer:
                 self._experts_down = Product(experts.down_proj.detach().permute(1, 0, 2).flatten(1))
             else:
                 self._sorted = Experts.of(gate_up, experts.down_proj)
-            wide.append(
-                (router.proj.weight.double() * router.scale.double() * self._width**-0.5).to(gate_up.dtype)
-            )
+            wide.append((router.proj.weight.double() * router.scale.double() * self._width**-0.5).to(gate_up.dtype))
         self._wide = Product(torch.cat(wide))
 
     def __call__(self, x: Tensor, angles: Angles, kv: KeyValues, view: View, *, denoising: bool) -> Tensor:
@@ -105,9 +103,7 @@ class FusedLayer:
         rows, count, _ = x.shape
         raw = self._qkv(self._norm(x)).view(rows, count, -1, self._head_dim)
         normed = F.rms_norm(raw, (self._head_dim,), None, self._eps)
-        turned = rotate(normed[:, :, : self._heads + self._kv_heads] * self._head_scale, angles).transpose(
-            1, 2
-        )
+        turned = rotate(normed[:, :, : self._heads + self._kv_heads] * self._head_scale, angles).transpose(1, 2)
         first_value = self._heads if self._shares_kv else self._heads + self._kv_heads
         values = normed[:, :, first_value : first_value + self._kv_heads].transpose(1, 2)
         keys, values = kv.place(self._index, turned[:, self._heads :], values)

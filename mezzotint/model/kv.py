@@ -35,12 +35,7 @@ class KV:
         self.capacity = capacity
         self._length = 0
         self._pairs = [
-            Pair(
-                *(
-                    torch.empty(rows, s.kv_heads, capacity, s.head_dim, dtype=dtype, device=device)
-                    for _ in range(2)
-                )
-            )
+            Pair(*(torch.empty(rows, s.kv_heads, capacity, s.head_dim, dtype=dtype, device=device) for _ in range(2)))
             for s in config.layers
         ]
 
@@ -53,9 +48,7 @@ class KV:
         """Write the new tokens behind the context; see KeyValues.place."""
         end = self._length + k.shape[2]
         if end > self.capacity:
-            raise ValueError(
-                f"{end} tokens do not fit into a KV cache of {self.capacity}; allocate a larger one"
-            )
+            raise ValueError(f"{end} tokens do not fit into a KV cache of {self.capacity}; allocate a larger one")
         pair = self._pairs[layer]
         pair.k[:, :, self._length : end] = k
         pair.v[:, :, self._length : end] = v

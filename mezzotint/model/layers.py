@@ -1,4 +1,4 @@
-"""The small parts a layer is made of: norm, rotary embedding, gated MLP; attention and experts have files of their own."""
+"""The small parts a layer is made of: norm, rotary embedding, gated MLP; not attention or experts."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from mezzotint.model.config import LayerShape
 
 
 class RMSNorm(nn.Module):
-    """x · rms(x)⁻¹ · weight over the last axis, formed in float32 or wider and cast back last; `scaled` has a weight."""
+    """x · rms(x)⁻¹ · weight over the last axis, formed in float32 or wider, cast back last; `scaled` has a weight."""
 
     weight: nn.Parameter | None
 
@@ -58,16 +58,10 @@ class RotaryTable:
     def at(self, start: int, count: int, like: Tensor) -> Angles:
         """Angles of `count` positions from `start`, each [count, head_dim], in dtype and device of `like`."""
         end, known = start + count, self._angles
-        if (
-            known is None
-            or len(known.cos) < end
-            or known.cos.dtype != like.dtype
-            or known.cos.device != like.device
-        ):
+        if known is None or len(known.cos) < end or known.cos.dtype != like.dtype or known.cos.device != like.device:
             size = max(end, 256 if known is None else 2 * len(known.cos))
-            with torch.inference_mode(
-                False
-            ):  # a table outlives the call, which may be the first of a training run
+            # A table outlives the call that makes it, and a training run may follow.
+            with torch.inference_mode(mode=False):
                 known = rotary_angles(self._shape, torch.arange(size, device=like.device), like.dtype)
             self._angles = known
         return Angles(known.cos[start:end], known.sin[start:end])

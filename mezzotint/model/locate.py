@@ -54,8 +54,7 @@ def _download(hub_id: str) -> Path:
         return Path(snapshot_download(hub_id, allow_patterns=_NEEDED))
     except GatedRepoError as error:
         raise CheckpointError(
-            f"{hub_id} is gated: accept its terms at https://huggingface.co/{hub_id}, "
-            "then log in with `hf auth login`"
+            f"{hub_id} is gated: accept its terms at https://huggingface.co/{hub_id}, then log in with `hf auth login`"
         ) from error
     except (RepositoryNotFoundError, HFValidationError) as error:
         raise CheckpointError(

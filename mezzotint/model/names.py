@@ -63,9 +63,7 @@ def account(config: ModelConfig, shapes: Mapping[str, Shape], stored: Mapping[st
     """
     spelling = naming(config, stored)
     sources = {own: _parts(own, spelling.of(own), shape, stored) for own, shape in shapes.items()}
-    expected = {
-        part: _part_shape(shapes[own], len(parts)) for own, parts in sources.items() for part in parts
-    }
+    expected = {part: _part_shape(shapes[own], len(parts)) for own, parts in sources.items() for part in parts}
     vision = vision_shapes(config.vision, config.hidden_size) if config.vision else {}
     seen = {spelling.vision + name: shape for name, shape in vision.items()}
     if not seen.keys() & stored.keys():
@@ -93,11 +91,7 @@ def _match_names(expected: Iterable[str], stored: Mapping[str, Stored]) -> None:
     wanted = set(expected)
     missing, strays = sorted(wanted - stored.keys()), sorted(stored.keys() - wanted)
     lacks = f"lacks {missing[0]} ({len(missing)} such tensors)" if missing else ""
-    holds = (
-        f"holds {strays[0]}, which config.json has no place for ({len(strays)} such tensors)"
-        if strays
-        else ""
-    )
+    holds = f"holds {strays[0]}, which config.json has no place for ({len(strays)} such tensors)" if strays else ""
     if missing or strays:
         folder = next(iter(stored.values())).file.parent if stored else "the checkpoint"
         raise CheckpointError(

@@ -42,9 +42,7 @@ class Shards:
         """Take open files, each a `safe_open` by its path."""
         self._files = files
         self.stored = {
-            name: _declared(file, handle, name)
-            for file, handle in files.items()
-            for name in sorted(handle.keys())
+            name: _declared(file, handle, name) for file, handle in files.items() for name in sorted(handle.keys())
         }
 
     @classmethod
@@ -98,9 +96,7 @@ def _declared(file: Path, handle: Any, name: str) -> Stored:
 def _weight_map(folder: Path) -> dict[str, str]:
     places = read_json(folder / INDEX).get("weight_map")
     if not isinstance(places, dict) or not places:
-        raise CheckpointError(
-            f"{folder / INDEX} has no weight_map of tensor names to files; download it again"
-        )
+        raise CheckpointError(f"{folder / INDEX} has no weight_map of tensor names to files; download it again")
     for name, file in places.items():
         if not isinstance(file, str) or Path(file).name != file:
             raise CheckpointError(

@@ -70,9 +70,7 @@ def load_model(
     check_memory(need, device=place, limit_bytes=memory_limit_bytes)
     found.check_head()
     model = outline(found.config)
-    model.load_state_dict(
-        {name: found.read(name, kept, place) for name in found.account.sources}, assign=True
-    )
+    model.load_state_dict({name: found.read(name, kept, place) for name in found.account.sources}, assign=True)
     _log.info("%s: %d tensors as %s; %s", path, report.text_tensors, kept, _vision_note(report))
     return model.requires_grad_(requires_grad=False).eval()
 
@@ -98,9 +96,7 @@ def write_checkpoint(
         defaults = replace(defaults, eos_ids=config.eos_ids)
     descriptions = {
         "config.json": config_json(config, dtype),
-        "generation_config.json": generation_json(
-            defaults, max_new_tokens=max_new_tokens, pad_id=config.pad_id
-        ),
+        "generation_config.json": generation_json(defaults, max_new_tokens=max_new_tokens, pad_id=config.pad_id),
     }
     tensors = _stored_tensors(model, dtype)
     folder.mkdir(parents=True, exist_ok=True)

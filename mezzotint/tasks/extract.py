@@ -1,7 +1,8 @@
 """`extract`: copy the asked fields of a record out of free text into JSON; the records live in `records`.
 
-Test always uses held-out values (see `values`). At its odd seeds, so in half of it, every sentence is one
-that train never uses; at its even seeds the sentences are those of train.
+Test always uses held-out values (see `values`). At its odd seeds, so in half of it, every sentence is a
+held-out template (see `wording`) or an aside that train never uses; at its even seeds the sentences are those
+of train.
 """
 
 import json
@@ -12,6 +13,7 @@ from typing import Any
 from mezzotint.tasks.family import Example, Family, Split, example_random
 from mezzotint.tasks.records import RECORDS, Record
 from mezzotint.tasks.values import draw_word
+from mezzotint.tasks.wording import compose
 
 _ENOUGH_SENTENCES = 4  # a text of fewer is given another field and an aside that nobody asked for
 # Sentences that tell no field; `{word}` is an invented word, `{count}` a number that no field asks for.
@@ -72,13 +74,16 @@ def accept(example: Example, text: str) -> bool:
 
 
 def _choose_sentences(rng: Random, record: Record, asked: list[str], unseen: bool) -> list[str]:
-    sentences = [rng.choice(record.unseen if unseen else record.sentences)]
-    told = re.findall(r"\{(\w+)\}", sentences[0])
-    clauses = {key: (field.unseen,) if unseen else field.clauses for key, field in record.fields.items()}
-    sentences += [rng.choice(clauses[key]) for key in asked if key not in told]
+    natural = not unseen and rng.random() < 0.6
+    sentences = [rng.choice(record.sentences)] if natural else []
+    told = re.findall(r"\{(\w+)\}", " ".join(sentences))
+    rest = [key for key in asked if key not in told]
     others = [key for key in record.fields if key not in asked and key not in told]
-    if others and len(sentences) < _ENOUGH_SENTENCES:
-        sentences.append(rng.choice(clauses[rng.choice(others)]))
+    if others and len(sentences) + len(rest) < _ENOUGH_SENTENCES:
+        rest.append(rng.choice(others))
+    plain = [key for key in rest if natural and rng.random() < 0.6]
+    sentences += [rng.choice(record.fields[key].clauses) for key in plain]
+    sentences += compose(rng, [key for key in rest if key not in plain], "test" if unseen else "train")
     if len(sentences) < _ENOUGH_SENTENCES or rng.random() < 0.3:
         sentences.append(rng.choice(UNSEEN_ASIDES if unseen else ASIDES))
     rng.shuffle(sentences)

@@ -20,7 +20,7 @@ _KINDS: dict[str, Kind] = {
 
 
 def generate(seed: int, split: Split) -> Example:
-    """Draw an example: a line of two to five values to repeat, or four to six lines of which two to four are asked.
+    """Draw an example: two to five values to repeat, or four to six lines of which two to four are asked.
 
     Returns: the example; a pure function of seed and split.
     """

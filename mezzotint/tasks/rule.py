@@ -63,9 +63,7 @@ def _generate(family: str, seed: int, split: Split) -> Example:
     out = apply_parallel(table, bits) if family == "parallel_rule" else apply_sequential(table, bits)
     entries = " ".join(f"{entry:03b}:{table >> entry & 1}" for entry in range(8))
     prompt = f"{_PROMPT[family]}\n{entries}\n{''.join(map(str, bits))}"
-    return Example(
-        family=family, messages=({"role": "user", "content": prompt},), answer="".join(map(str, out))
-    )
+    return Example(family=family, messages=({"role": "user", "content": prompt},), answer="".join(map(str, out)))
 
 
 PARALLEL_RULE = Family("parallel_rule", partial(_generate, "parallel_rule"), accept)

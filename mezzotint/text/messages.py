@@ -31,9 +31,7 @@ def check_chat(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[st
     try:
         copies = json.loads(json.dumps([list(messages), list(tools)]))
     except (TypeError, RecursionError) as error:
-        raise ValueError(
-            f"messages and tools must be JSON ({error}); send strings, numbers, lists, objects"
-        ) from error
+        raise ValueError(f"messages and tools must be JSON ({error}); send strings, numbers, lists, objects") from error
     checked = [_check_message(message, f"message {index}") for index, message in enumerate(copies[0])]
     for index, tool in enumerate(copies[1]):
         _function(tool, f"tool {index}")
@@ -56,9 +54,7 @@ def _check_message(message: Any, where: str) -> dict[str, Any]:
         _check_call(call, f"{where}, tool call {index}")
     for index, response in enumerate(_objects(given, "tool_responses", where)):
         if not isinstance(response.get("name"), str) or "response" not in response:
-            raise ValueError(
-                f"{where}, tool response {index} must hold a name and a response, not {response!r}"
-            )
+            raise ValueError(f"{where}, tool response {index} must hold a name and a response, not {response!r}")
     return given
 
 
@@ -81,9 +77,7 @@ def _check_content(content: Any, role: str, where: str) -> str | list[dict[str, 
 def _check_call(call: dict[str, Any], where: str) -> None:
     arguments = _function(call, where).get("arguments")
     if not isinstance(arguments, dict):
-        raise ValueError(
-            f"{where} has arguments {arguments!r}; send an object, parsed if it came as JSON text"
-        )
+        raise ValueError(f"{where} has arguments {arguments!r}; send an object, parsed if it came as JSON text")
 
 
 def _function(holder: Any, where: str) -> dict[str, Any]:

@@ -9,6 +9,8 @@ from mezzotint.text.tokenizer import Tokenizer
 
 Prompt = str | Sequence[int] | Sequence[Mapping[str, Any]]
 
+_KINDS = "text, token ids, or a list of message objects"
+
 
 class PromptEncoder:
     """A checkpoint's tokenizer and chat template, each optional: token ids need neither."""
@@ -29,19 +31,23 @@ class PromptEncoder:
             return cls(directory, tokenizer, None)
 
     def encode(self, prompt: Prompt, vocab_size: int) -> list[int]:
-        """Text stands as it is behind <bos>; a chat is rendered by the template; ids are checked.
+        """Text stands as it is behind <bos>; a chat is rendered by the template; all ids are checked.
 
         Raises: ValueError naming what is wrong and what works.
         """
+        return [_check_id(part, vocab_size) for part in self._parts(prompt)]
+
+    def _parts(self, prompt: Prompt) -> Sequence[Any]:
         if isinstance(prompt, str):
             tokenizer = self._need_tokenizer()
             return [tokenizer.bos_id, *tokenizer.encode_text(prompt)]
-        if all(isinstance(part, Mapping) for part in prompt) and len(prompt):
-            self._need_tokenizer()
-            if self.template is None:
-                raise ValueError(f"{self._directory} has no chat template; give prompts as text or token ids")
-            return self.template.encode([part for part in prompt if isinstance(part, Mapping)])
-        return [_check_id(part, vocab_size) for part in prompt]
+        messages = [part for part in _check_list(prompt) if isinstance(part, Mapping)]
+        if not messages or len(messages) < len(prompt):
+            return prompt
+        self._need_tokenizer()
+        if self.template is None:
+            raise ValueError(f"{self._directory} has no chat template; give prompts as text or token ids")
+        return self.template.encode(messages)
 
     def _need_tokenizer(self) -> Tokenizer:
         if self.tokenizer is None:
@@ -52,19 +58,27 @@ class PromptEncoder:
 def list_prompts(prompts: Prompt | Sequence[Prompt]) -> list[Prompt]:
     """One prompt or several as a list: a list of messages or of ids is one prompt, any other list is several.
 
-    Raises: ValueError for an empty list.
+    Raises: ValueError for an empty list, or for what is no list at all.
     """
     if isinstance(prompts, str):
         return [prompts]
-    if not len(prompts):
+    if not _check_list(prompts):
         raise ValueError("prompts is empty; give at least one")
     first = prompts[0]
     return [prompts] if isinstance(first, int | Mapping) else list(prompts)  # type: ignore[list-item, arg-type]
 
 
+def _check_list(given: Any) -> Sequence[Any]:
+    if isinstance(given, bytes | bytearray) or not isinstance(given, Sequence):  # bytes would pass for ids
+        raise ValueError(f"a prompt is {given!r}; give {_KINDS}")
+    return given
+
+
 def _check_id(part: Any, vocab_size: int) -> int:
     if isinstance(part, bool) or not isinstance(part, int):
-        raise ValueError(f"a prompt holds {part!r}; give text, token ids, or a list of message objects")
+        raise ValueError(f"a prompt holds {part!r}; give {_KINDS}")
     if not 0 <= part < vocab_size:
-        raise ValueError(f"token id {part} lies outside the vocabulary of {vocab_size} tokens")
+        raise ValueError(
+            f"token id {part} lies outside the vocabulary of this checkpoint; ids go from 0 to {vocab_size - 1}"
+        )
     return part

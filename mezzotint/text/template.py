@@ -38,9 +38,7 @@ class ChatTemplate:
             self._template = environment.from_string(source)
             self._reads = jinja2.meta.find_undeclared_variables(environment.parse(source))
         except jinja2.TemplateSyntaxError as error:
-            raise ValueError(
-                f"chat template, line {error.lineno}: {error.message}; correct the template"
-            ) from error
+            raise ValueError(f"chat template, line {error.lineno}: {error.message}; correct the template") from error
         self._source = source
         self._tokenizer = tokenizer
 
@@ -53,9 +51,7 @@ class ChatTemplate:
         file, config = directory / "chat_template.jinja", directory / "tokenizer_config.json"
         if file.is_file():
             return cls(file.read_text(encoding="utf-8"), tokenizer)
-        source = (
-            json.loads(config.read_text(encoding="utf-8")).get("chat_template") if config.is_file() else None
-        )
+        source = json.loads(config.read_text(encoding="utf-8")).get("chat_template") if config.is_file() else None
         if not isinstance(source, str):
             raise FileNotFoundError(
                 f"{file} does not exist and {config} has no chat_template; put the model's template there"

@@ -96,9 +96,7 @@ def library_functions(seed: int) -> list[str]:
     Returns: sources, each function once, without the indentation that all its lines share.
     """
     root = Path(sysconfig.get_path("stdlib"))
-    files = sorted(
-        file for file in root.rglob("*.py") if LIBRARY_SKIPS.isdisjoint(file.relative_to(root).parts)
-    )
+    files = sorted(file for file in root.rglob("*.py") if LIBRARY_SKIPS.isdisjoint(file.relative_to(root).parts))
     functions = [function for file in files for function in _functions(file.read_text(encoding="utf-8"))]
     random.Random(seed).shuffle(functions)
     return functions

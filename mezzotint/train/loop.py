@@ -67,9 +67,7 @@ def _take_step(state: TrainState, batch: Batch) -> dict[str, float]:
     return {"causal": causal, "denoise": float(losses.denoise), "norm": norm}
 
 
-def _log(
-    folder: Path, state: TrainState, window: list[dict[str, float]], elapsed_s: float
-) -> dict[str, float]:
+def _log(folder: Path, state: TrainState, window: list[dict[str, float]], elapsed_s: float) -> dict[str, float]:
     means = {key: round(sum(entry[key] for entry in window) / len(window), 4) for key in window[0]}
     examples = state.step * state.config.examples
     entry = {"step": state.step, "examples": examples, "elapsed_s": round(elapsed_s, 1), **means}

@@ -40,9 +40,7 @@ class Losses(NamedTuple):
     denoise: Tensor
 
 
-def corrupt(
-    batch: Batch, config: TrainConfig, *, vocab_size: int, easy: bool, generator: Generator
-) -> Canvases:
+def corrupt(batch: Batch, config: TrainConfig, *, vocab_size: int, easy: bool, generator: Generator) -> Canvases:
     """Draw K noisy canvases a row, those of one row together, their noise shares stratified over [0, 1).
 
     Either each token becomes a uniform id with probability t, or one run of a share t of the tokens does.
@@ -130,18 +128,14 @@ def _soft_embedding(model: DiffusionGemma, logits: Tensor) -> Tensor:
     return weights @ model.embed_tokens.weight * model.embedding_scale
 
 
-def _visit(
-    model: DiffusionGemma, states: States, blocks: Contexts, budget: int, generator: Generator
-) -> States:
+def _visit(model: DiffusionGemma, states: States, blocks: Contexts, budget: int, generator: Generator) -> States:
     """The states, the first half of each row's replaced by ones that a sampler of `budget` steps meets."""
     B, width = blocks.lengths.shape[0], states.ids.shape[1]
     kept = states.ids.shape[0] // B // 2
     sampler = replace(SAMPLERS["report"], budget=budget)
     visited = visit_states(model, blocks, sampler, width=width, kept=kept, generator=generator)
     places = torch.arange(states.ids.shape[0]).view(B, -1)[:, :kept].flatten()
-    return States(
-        states.ids.index_copy(0, places, visited.ids), states.soft.index_copy(0, places, visited.soft)
-    )
+    return States(states.ids.index_copy(0, places, visited.ids), states.soft.index_copy(0, places, visited.soft))
 
 
 def _doubt_where_right(logits: Tensor, targets: Tensor) -> Tensor:

@@ -52,9 +52,7 @@ def visit_states(
 
 
 @torch.no_grad()
-def roll_out(
-    model: DiffusionGemma, contexts: Contexts, sampler: Sampler, *, width: int, generator: Generator
-) -> Trace:
+def roll_out(model: DiffusionGemma, contexts: Contexts, sampler: Sampler, *, width: int, generator: Generator) -> Trace:
     """Denoise a fresh canvas behind each of B contexts until all are done.
 
     sampler: any whose rule draws no routes. A canvas that is done moves on, but is no longer live.
@@ -83,9 +81,7 @@ def roll_out(
         draws = Draws(torch.randint(vocab_size, shape, generator=generator), None)
         moved = update_canvas(sampler, state, _as_rows(reading, shape), draws, pins, vocab_size)
         state = moved._replace(done=moved.done | state.done)
-    return Trace(
-        torch.stack([each.ids for each in met]), torch.stack([each.soft for each in met]), torch.stack(live)
-    )
+    return Trace(torch.stack([each.ids for each in met]), torch.stack([each.soft for each in met]), torch.stack(live))
 
 
 def _as_rows(reading: Reading, shape: tuple[int, int]) -> Reading:

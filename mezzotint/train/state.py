@@ -28,9 +28,7 @@ class TrainState:
         hidden = [part for name, parts in self._parts.items() if self._is_hidden(name) for part in parts]
         others = [part for name, parts in self._parts.items() if not self._is_hidden(name) for part in parts]
         self._optimisers: dict[str, torch.optim.Optimizer] = {
-            "muon": torch.optim.Muon(
-                hidden, weight_decay=config.weight_decay, adjust_lr_fn="match_rms_adamw"
-            ),
+            "muon": torch.optim.Muon(hidden, weight_decay=config.weight_decay, adjust_lr_fn="match_rms_adamw"),
             "adamw": torch.optim.AdamW(others, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.0, foreach=True),
         }
 

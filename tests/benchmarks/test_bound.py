@@ -51,6 +51,4 @@ def test_the_vocabulary_is_multiplied_twice_in_a_step_and_once_for_a_token() -> 
     ratio = 2 * CONFIG.canvas_length
     assert step["vocabulary products"].flop == ratio * token["vocabulary products"].flop
     assert step["vocabulary products"].bytes == token["vocabulary products"].bytes
-    assert not denoise_cost(replace(CONFIG, softcap=0.0), 1, 2)["vocabulary element-wise"].elements.get(
-        "sigmoid"
-    )
+    assert not denoise_cost(replace(CONFIG, softcap=0.0), 1, 2)["vocabulary element-wise"].elements.get("sigmoid")

@@ -37,9 +37,7 @@ def test_both_sides_compute_the_same(sides: tuple[Ours, Reference], subject: Sub
     assert agreement.same_tokens == agreement.tokens == WORK.tokens
 
 
-def test_both_loops_of_the_reference_draw_the_same_tokens(
-    sides: tuple[Ours, Reference], subject: Subject
-) -> None:
+def test_both_loops_of_the_reference_draw_the_same_tokens(sides: tuple[Ours, Reference], subject: Subject) -> None:
     theirs = sides[1]
     drawn = theirs.continue_greedily(subject.prompts[0], tokens=6)
     assert len(drawn) == 6
@@ -81,9 +79,7 @@ def test_only_what_is_asked_for_is_measured(sides: tuple[Ours, Reference], subje
         ({"ar"}, ["AR step, context 20, generate", "AR step, context 20, their forward alone"]),
     ],
 )
-def test_the_small_model_prints_the_rows_of_its_kind(
-    subject: Subject, kinds: set[str], lines: list[str]
-) -> None:
+def test_the_small_model_prints_the_rows_of_its_kind(subject: Subject, kinds: set[str], lines: list[str]) -> None:
     text = "\n".join(lab_sections(subject, "float32", PLAN, kinds))
     named = [line.split(" | ")[0].removeprefix("| ") for line in text.splitlines() if " ms" not in line]
     assert [name for name in named if name.startswith(("answer", "denoising", "AR"))] == lines
@@ -110,9 +106,7 @@ def test_shares_stand_beside_the_ceilings(sides: tuple[Ours, Reference], subject
 
 def test_ceilings_are_taken_at_the_shapes_of_the_model() -> None:
     config = large_config()
-    assert {(256, 640, 2048), (256, 2048, 640), (256, 640, 1024), (256, 1024, 640)} == set(
-        product_shapes(config)
-    )
+    assert {(256, 640, 2048), (256, 2048, 640), (256, 640, 1024), (256, 1024, 640)} == set(product_shapes(config))
     ceilings = measure_ceilings(CONFIG, torch.bfloat16, 4096, seconds=0.0)
     assert ceilings.flop_per_s == max(ceilings.products.values())
     assert min(ceilings.bytes_per_s, *ceilings.elements_per_s.values(), *ceilings.products.values()) > 0

@@ -44,10 +44,7 @@ def test_every_turn_ends_with_its_receipt(cli: Cli) -> None:
 
 
 def test_reset_forgets_and_blank_lines_say_nothing(cli: Cli, answers: list[str]) -> None:
-    assert (
-        without_receipts(cli("chat", *SMALL, input="one\n\n  \n/reset\ntwo\n"))
-        == f"{answers[0]}\n{answers[2]}\n"
-    )
+    assert without_receipts(cli("chat", *SMALL, input="one\n\n  \n/reset\ntwo\n")) == f"{answers[0]}\n{answers[2]}\n"
 
 
 def test_quit_ends_the_talk(cli: Cli, answers: list[str]) -> None:

@@ -23,9 +23,7 @@ def fail(error: BaseException) -> Result:
     return CliRunner().invoke(app, ["verb"])
 
 
-@pytest.mark.parametrize(
-    "error", [ValueError("no\n  good"), CheckpointError("no good"), FileNotFoundError("no good")]
-)
+@pytest.mark.parametrize("error", [ValueError("no\n  good"), CheckpointError("no good"), FileNotFoundError("no good")])
 def test_what_a_user_can_mend_is_one_line(error: Exception) -> None:
     result = fail(error)
     assert (result.exit_code, result.stdout, result.stderr) == (2, "", "error: no good\n")

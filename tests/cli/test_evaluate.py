@@ -89,9 +89,7 @@ def test_the_rows_are_what_the_records_add_up_to(tiny: Path, tmp_path: Path) -> 
 
 def test_a_record_holds_what_the_model_says_to_that_prompt_and_seed(tiny: Path, tmp_path: Path) -> None:
     file = tmp_path / "answers.jsonl"
-    evaluate(
-        tiny, "--tasks", "parallel_rule", "--decoder", "diffusion", "--n", 2, "--seed", 1, "--output", file
-    )
+    evaluate(tiny, "--tasks", "parallel_rule", "--decoder", "diffusion", "--n", 2, "--seed", 1, "--output", file)
     record = json.loads(file.read_text(encoding="utf-8").splitlines()[1])
     example = FAMILIES["parallel_rule"].generate(1_000_001, "test")
     llm = LLM(str(tiny))
@@ -111,9 +109,7 @@ def test_people_get_a_table_with_its_legend(tiny: Path) -> None:
     assert result.stdout.endswith(f"{LEGEND}\n")
 
 
-def test_a_terminal_sees_a_bar_that_leaves_standard_output_alone(
-    tiny: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_terminal_sees_a_bar_that_leaves_standard_output_alone(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TTY_COMPATIBLE", "1")  # rich then takes any stream for a terminal
     result = invoke(tiny, "--tasks", "parallel_rule", "--n", 1, "--json")
     assert "2/2" in result.stderr
@@ -141,9 +137,7 @@ def test_the_model_may_name_the_decoder(tiny: Path) -> None:
         (["--n", "0"], "n is 0; ask for 1"),
     ],
 )
-def test_what_cannot_be_honoured_is_refused_before_a_model_is_sought(
-    arguments: list[str], message: str
-) -> None:
+def test_what_cannot_be_honoured_is_refused_before_a_model_is_sought(arguments: list[str], message: str) -> None:
     result = invoke("no/such/model", *arguments)
     assert result.exit_code == 2
     assert result.stderr.startswith(f"error: {message}")

@@ -52,8 +52,6 @@ def test_help_tells_defaults_and_how_a_list_is_written() -> None:
         assert words in text
 
 
-@pytest.mark.parametrize(
-    "arguments", [["--sides", "1,x"], ["--shares", "a"], ["--shares", "a=x"], ["--size", "x"]]
-)
+@pytest.mark.parametrize("arguments", [["--sides", "1,x"], ["--shares", "a"], ["--shares", "a=x"], ["--size", "x"]])
 def test_what_is_no_number_is_refused(arguments: list[str]) -> None:
     assert run("t", *arguments).exit_code == 2

@@ -90,11 +90,7 @@ def test_the_defaults_that_the_help_tells_are_the_real_ones() -> None:
     parameters = signature(LLM).parameters.values()
     real |= {each.name: each.default for each in parameters if each.default is not Parameter.empty}
     assert MISSING not in real.values()
-    told = {
-        name: found[1]
-        for name, text in helps().items()
-        if (found := re.search(r"; (\S+) unless given", text))
-    }
+    told = {name: found[1] for name, text in helps().items() if (found := re.search(r"; (\S+) unless given", text))}
     assert told == {name: str(real[name]) for name in told}
     assert {name for name, value in real.items() if value is not None and value is not False} == {
         *told,

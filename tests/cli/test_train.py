@@ -94,9 +94,7 @@ def test_without_a_terminal_a_report_is_a_json_line() -> None:
 
 
 @pytest.mark.parametrize(("minutes", "share"), [(None, " 20%"), (0.2, " 50%")])
-def test_in_a_terminal_a_bar_shows_the_larger_share_of_steps_and_minutes(
-    minutes: float | None, share: str
-) -> None:
+def test_in_a_terminal_a_bar_shows_the_larger_share_of_steps_and_minutes(minutes: float | None, share: str) -> None:
     out = StringIO()
     terminal = Console(file=out, force_terminal=True, width=120, color_system=None, legacy_windows=False)
     with reporting(terminal, 100, minutes) as report:

@@ -85,9 +85,7 @@ def test_without_a_terminal_renoised_positions_are_drawn_as_noise(tokenizer: Tok
 def test_in_a_terminal_each_condition_has_its_colour_and_the_drawing_goes(tokenizer: Tokenizer) -> None:
     out = StringIO()
     a, b, c = (tokenizer.encode_text(letter)[0] for letter in "abc")
-    terminal = Console(
-        file=out, force_terminal=True, color_system="standard", width=100, legacy_windows=False
-    )
+    terminal = Console(file=out, force_terminal=True, color_system="standard", width=100, legacy_windows=False)
     with watching(terminal, tokenizer, 64) as draw:
         draw(draft(1, [a, c, b], [True, False, False]))
         draw(draft(2, [a, b, c], [True, True, False]))

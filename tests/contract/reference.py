@@ -78,13 +78,9 @@ class Shape:
 SHAPES = {
     "published pattern": Shape(),
     "published pattern, older config": Shape(style="older", vision_rule="vision"),
-    "sixteen experts, top 4": Shape(
-        heads=8, kv_heads=4, global_kv_heads=2, experts=16, top_k=4, layers="ssf"
-    ),
+    "sixteen experts, top 4": Shape(heads=8, kv_heads=4, global_kv_heads=2, experts=16, top_k=4, layers="ssf"),
     "one expert of three": Shape(experts=3, top_k=1, kv_heads=1, head_dim=8, layers="sfsf", style="older"),
-    "every expert, wide heads": Shape(
-        experts=4, top_k=4, global_head_dim=64, kv_heads=4, width=48, layers="ssf"
-    ),
+    "every expert, wide heads": Shape(experts=4, top_k=4, global_head_dim=64, kv_heads=4, width=48, layers="ssf"),
     "full layers no wider": Shape(global_head_dim=16, global_kv_heads=None, layers="fsf", style="older"),
     "short window, other rotations": Shape(
         window=7, sliding_theta=100.0, full_theta=1e3, rotary_fraction=0.5, eps=1e-4, layers="ssf"
@@ -129,9 +125,7 @@ def causal_twin(shape: Shape, directory: Path, *, multimodal: bool = False) -> T
 
     config: Any = causal_config(shape)
     if multimodal:
-        config = Gemma4Config(
-            text_config=config, vision_config=_small_vision(), audio_config=None, **IMAGE_IDS
-        )
+        config = Gemma4Config(text_config=config, vision_config=_small_vision(), audio_config=None, **IMAGE_IDS)
     kind = Gemma4ForConditionalGeneration if multimodal else Gemma4ForCausalLM
     write_checkpoint(kind(config), shape, directory)
     return _read(kind, shape, directory, torch.float32)

@@ -38,9 +38,7 @@ def cosine(a: Tensor, b: Tensor) -> float:
     return float(torch.cosine_similarity(a.flatten().double(), b.flatten().double(), dim=0))
 
 
-@pytest.fixture(
-    scope="module", params=["published pattern", "every expert, wide heads", "full layers no wider"]
-)
+@pytest.fixture(scope="module", params=["published pattern", "every expert, wide heads", "full layers no wider"])
 def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Pair:
     shape = SHAPES[request.param]
     return rounded(diffusion_twin(replace(shape, top_k=shape.experts), tmp_path_factory.mktemp("rounded")))

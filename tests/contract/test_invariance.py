@@ -17,12 +17,8 @@ def exact(published: Twin) -> DiffusionGemma:
     return load_model(published.directory, dtype=torch.float64)
 
 
-@pytest.mark.parametrize(
-    "cuts", [(20, 20), (39, 1), (5, 11, 24), (15, 1, 24), (1, 16, 23), (17, 16, 7)], ids=str
-)
-def test_a_prompt_encoded_in_parts_is_the_prompt_encoded_at_once(
-    exact: DiffusionGemma, cuts: tuple[int, ...]
-) -> None:
+@pytest.mark.parametrize("cuts", [(20, 20), (39, 1), (5, 11, 24), (15, 1, 24), (1, 16, 23), (17, 16, 7)], ids=str)
+def test_a_prompt_encoded_in_parts_is_the_prompt_encoded_at_once(exact: DiffusionGemma, cuts: tuple[int, ...]) -> None:
     inputs = draw_inputs(sum(cuts))
     at_once, whole = encoded(exact, inputs.prompt)
     in_parts, parts = encoded(exact, *inputs.prompt.split(cuts, 1))

@@ -54,9 +54,7 @@ def draw_inputs(length: int, rows: int = 2) -> Inputs:
     sizes = (length, CANVAS, CANVAS, CANVAS)
     texts = min(IMAGE_IDS.values())
     prompt, first, committed, second = (torch.randint(texts, (rows, n), generator=generator) for n in sizes)
-    return Inputs(
-        prompt, first, committed, second, 4 * torch.randn(rows, CANVAS, VOCABULARY, generator=generator)
-    )
+    return Inputs(prompt, first, committed, second, 4 * torch.randn(rows, CANVAS, VOCABULARY, generator=generator))
 
 
 def reference_trace(oracle: Any, inputs: Inputs, lengths: Tensor | None = None) -> Trace:
@@ -70,9 +68,7 @@ def reference_trace(oracle: Any, inputs: Inputs, lengths: Tensor | None = None) 
     cache = DynamicCache(config=oracle.config.text_config)
 
     def encode(ids: Tensor, end: int) -> Tensor:
-        states: Tensor = oracle.model.encoder(
-            ids, attention_mask=real[:, :end], cache=cache
-        ).last_hidden_state
+        states: Tensor = oracle.model.encoder(ids, attention_mask=real[:, :end], cache=cache).last_hidden_state
         return states
 
     def logits(canvas: Tensor, end: int, beliefs: Tensor | None = None) -> Tensor:

@@ -19,9 +19,7 @@ def test_wilson_agrees_with_the_published_table(passed: int, n: int, low: float,
 
 
 @given(n=st.integers(1, 2000), data=st.data())
-def test_each_end_of_wilson_is_a_rate_from_which_the_observed_one_is_just_in_reach(
-    n: int, data: st.DataObject
-) -> None:
+def test_each_end_of_wilson_is_a_rate_from_which_the_observed_one_is_just_in_reach(n: int, data: st.DataObject) -> None:
     passed = data.draw(st.integers(0, n))
     interval = wilson_interval(passed, n)
     assert 0 <= interval.low <= passed / n <= interval.high <= 1

@@ -59,9 +59,7 @@ def test_a_line_holds_every_figure_of_its_row() -> None:
 def test_columns_align_whatever_stands_in_them() -> None:
     heads, *lines = format_table([DIFFUSION, AR]).splitlines()[:3]
     assert {len(line) for line in lines} == {len(heads)}
-    assert [line.index("diffusion" if "diffusion" in line else "ar ") for line in lines] == [
-        heads.index("decoder")
-    ] * 2
+    assert [line.index("diffusion" if "diffusion" in line else "ar ") for line in lines] == [heads.index("decoder")] * 2
 
 
 def test_the_table_ends_with_what_its_heads_mean() -> None:

@@ -65,7 +65,7 @@ def trace(model: DiffusionGemma) -> list[Tensor]:
     return [model.logits(states) for states in hidden]
 
 
-@pytest.mark.parametrize("dtype, tolerance", [(torch.float64, 1e-10), (torch.float32, 1e-4)])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-10), (torch.float32, 1e-4)])
 @pytest.mark.parametrize("name", CONFIGS)
 @torch.inference_mode()
 def test_fused_layers_equal_plain_ones(name: str, dtype: torch.dtype, tolerance: float) -> None:

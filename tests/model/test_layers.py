@@ -32,9 +32,7 @@ def test_a_norm_in_bfloat16_is_formed_in_float32_and_rounded_once() -> None:
     norm.load_state_dict({"weight": weight})
     wide = x.float() / (x.float().square().mean(-1, keepdim=True) + 1e-6).sqrt() * weight.float()
     assert norm(x).dtype == torch.bfloat16
-    assert (
-        norm(x) == wide.bfloat16()
-    ).double().mean() > 0.999  # a second rounding would move a third of them
+    assert (norm(x) == wide.bfloat16()).double().mean() > 0.999  # a second rounding would move a third of them
 
 
 def test_rotation_turns_dimension_j_with_its_partner_half_a_head_away() -> None:
@@ -63,8 +61,7 @@ def test_scores_depend_on_distance_alone(shape: LayerShape) -> None:
 
     def score(at: int, key: int) -> float:
         turned = [
-            rotate(x, rotary_angles(shape, torch.tensor([place]), torch.float64))
-            for x, place in ((q, at), (k, key))
+            rotate(x, rotary_angles(shape, torch.tensor([place]), torch.float64)) for x, place in ((q, at), (k, key))
         ]
         return float((turned[0] * turned[1]).sum())
 

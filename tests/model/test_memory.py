@@ -49,9 +49,7 @@ def test_without_a_limit_the_machine_is_asked(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
 def test_a_device_that_is_not_there_is_refused() -> None:
-    with pytest.raises(
-        CheckpointError, match=r"device is cuda, and torch finds no CUDA device here; use cpu"
-    ):
+    with pytest.raises(CheckpointError, match=r"device is cuda, and torch finds no CUDA device here; use cpu"):
         check_memory(NEED, device=torch.device("cuda"), limit_bytes=2**40)
 
 

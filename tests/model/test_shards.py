@@ -28,9 +28,7 @@ def test_a_file_that_is_cut_short_or_something_else_is_refused(folder: Path) -> 
         b"version https://git-lfs.github.com/spec/v1\noid sha256:0",
     ):
         file.write_bytes(content)
-        with pytest.raises(
-            CheckpointError, match=r"model.safetensors is cut short, corrupt or no safetensors"
-        ):
+        with pytest.raises(CheckpointError, match=r"model.safetensors is cut short, corrupt or no safetensors"):
             load_model(folder)
 
 
@@ -39,9 +37,7 @@ def sharded(folder: Path) -> Path:
     """The same checkpoint in two files and an index."""
     tensors = load_file(folder / "model.safetensors")
     (folder / "model.safetensors").unlink()
-    halves = {
-        f"model-0000{number}-of-00002.safetensors": sorted(tensors)[number - 1 :: 2] for number in (1, 2)
-    }
+    halves = {f"model-0000{number}-of-00002.safetensors": sorted(tensors)[number - 1 :: 2] for number in (1, 2)}
     for file, names in halves.items():
         save_file({name: tensors[name] for name in names}, folder / file)
     write_index(folder, {name: file for file, names in halves.items() for name in names})

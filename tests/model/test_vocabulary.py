@@ -87,9 +87,7 @@ def assert_rows_near(ours: Tensor | None, plain: Tensor | None, tolerance: float
     assert bool((furthest <= tolerance * plain.double().abs().amax(-1)).all())
 
 
-def assert_proposals_fit(
-    of: Subject, reading: Reading, temperature: float, proposal_temperature: float
-) -> None:
+def assert_proposals_fit(of: Subject, reading: Reading, temperature: float, proposal_temperature: float) -> None:
     """Every uniform lies in its token's interval of the plain form, give or take the tolerance of sums."""
     tolerance = TOLERANCE[of.hidden.dtype]
     logits, token = full_logits(of.head, of.hidden), reading.proposal[:, None]
@@ -319,9 +317,7 @@ def test_without_a_soft_embedding_the_second_product_is_not_formed() -> None:
 
 @pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
 @pytest.mark.parametrize("flat", [0, 1, 20])
-def test_chunks_that_hold_nothing_of_a_row_stay_out_of_its_soft_embedding(
-    dtype: torch.dtype, flat: int
-) -> None:
+def test_chunks_that_hold_nothing_of_a_row_stay_out_of_its_soft_embedding(dtype: torch.dtype, flat: int) -> None:
     of = subject(6400, 40, dtype, softcap=0.0, spread=0.2)
     of.head.weight[:40] *= 3
     of.hidden[flat:] = of.head.weight[flat:40] * 5  # sure of a token of the first chunk

@@ -102,9 +102,7 @@ def split_experts(tensors: Tensors) -> None:
         for index in range(len(down)):
             gate, up = gate_up[index].chunk(2)
             parts = {"gate": gate, "up": up, "down": down[index]}
-            tensors |= {
-                f"{experts}.{index}.{part}_proj.weight": value.clone() for part, value in parts.items()
-            }
+            tensors |= {f"{experts}.{index}.{part}_proj.weight": value.clone() for part, value in parts.items()}
 
 
 @pytest.mark.parametrize("prefix", ["model.language_model.", "language_model.model.", "model."])
@@ -164,24 +162,18 @@ def put(name: str, value: Tensor) -> Callable[[Tensors], None]:
         (put("lm_head.weight", torch.ones(40, 16)), "lm_head.weight differs from model.decoder.embed_tokens"),
         (put(f"{FIRST}.layer_scalar", torch.tensor([torch.nan])), f"{FIRST}.layer_scalar is not finite"),
         (
-            put(
-                f"{FIRST}.mlp.up_proj.weight", torch.ones(12, 16).index_fill(0, torch.tensor([7]), -torch.inf)
-            ),
+            put(f"{FIRST}.mlp.up_proj.weight", torch.ones(12, 16).index_fill(0, torch.tensor([7]), -torch.inf)),
             "up_proj.weight is not finite in torch.float32 (from -inf to 1.0)",
         ),
     ],
 )
-def test_a_damaged_checkpoint_is_refused_by_name(
-    damage: Callable[[Tensors], None], message: str, folder: Path
-) -> None:
+def test_a_damaged_checkpoint_is_refused_by_name(damage: Callable[[Tensors], None], message: str, folder: Path) -> None:
     rewrite(folder, damage)
     with pytest.raises(CheckpointError, match=re.escape(message)):
         load_model(folder)
 
 
-def test_nothing_is_read_before_everything_is_accounted_for(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_read_before_everything_is_accounted_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Shards, "read", lambda *_: pytest.fail("a weight was read"))
     with pytest.raises(CheckpointError, match=r"needs .* cpu has 1000 bytes as its limit"):
         load_model(folder, memory_limit_bytes=1000)
@@ -233,9 +225,7 @@ def test_a_model_that_the_format_cannot_hold_is_not_written(tmp_path: Path) -> N
         write_checkpoint(causal, tmp_path / "new")
 
 
-def test_a_checkpoint_can_be_written_over_the_one_it_was_read_from(
-    model: DiffusionGemma, folder: Path
-) -> None:
+def test_a_checkpoint_can_be_written_over_the_one_it_was_read_from(model: DiffusionGemma, folder: Path) -> None:
     write_checkpoint(load_model(folder), folder, dtype=torch.float32)
     assert_same_weights(load_model(folder), model)
     assert not list(folder.glob("*.partial"))

@@ -47,8 +47,7 @@ def test_different_seeds_give_different_questions(name: str, split: Split) -> No
 @pytest.mark.parametrize("name", FAMILIES)
 def test_train_and_test_share_no_question(name: str) -> None:
     train, test = (
-        {FAMILIES[name].generate(seed, split).messages[0]["content"] for seed in range(1000)}
-        for split in SPLITS
+        {FAMILIES[name].generate(seed, split).messages[0]["content"] for seed in range(1000)} for split in SPLITS
     )
     assert not train & test
 
@@ -71,8 +70,8 @@ def test_the_hash_holds_out_the_stated_share() -> None:
             "extract",
             "Extract the fields as JSON.\n"
             '{"age":{"type":"integer"},"job":{"type":"string"},"name":{"type":"string"}}\n'
-            "Our file for Skorit now lists Fithen Dralond, age 72. There were 59 messages "
-            "about it before. The badge says CH-8589. Works as a miner now.",
+            "They gave 72 as age in years. Nothing else has changed. Note miner as the job. "
+            "For the mail address put fedesaix@sotri.org, for the name put Fithen Dralond.",
             '{"age":72,"job":"miner","name":"Fithen Dralond"}',
         ),
         (
@@ -89,6 +88,13 @@ def test_the_hash_holds_out_the_stated_share() -> None:
             "000:1 001:0 010:1 011:0 100:1 101:1 110:1 111:1\n"
             "101111001011100110101011",
             "111111111111111111111111",
+        ),
+        (
+            "repeat",
+            "Repeat the values of place, email, date.\n"
+            "badge: DQ-2774\nemail: fokaidroul@nuzairir.com\ndate: 2029-04-06\nplace: Tigodrer\n"
+            "name: Yidros Baklouhom",
+            "Tigodrer; fokaidroul@nuzairir.com; 2029-04-06",
         ),
     ],
 )

@@ -42,12 +42,8 @@ def test_known_rules_do_what_their_names_say(bits: list[int]) -> None:
     assert apply_parallel(own, bits) == apply_sequential(own, bits) == bits
     assert apply_parallel(left, bits) == [0, *bits[:-1]]
     assert apply_sequential(left, bits) == [0] * len(bits)
-    assert apply_parallel(parity_of_left_and_own, bits) == [
-        a ^ b for a, b in zip([0, *bits[:-1]], bits, strict=True)
-    ]
-    assert apply_sequential(parity_of_left_and_own, bits) == [
-        sum(bits[: i + 1]) % 2 for i in range(len(bits))
-    ]
+    assert apply_parallel(parity_of_left_and_own, bits) == [a ^ b for a, b in zip([0, *bits[:-1]], bits, strict=True)]
+    assert apply_sequential(parity_of_left_and_own, bits) == [sum(bits[: i + 1]) % 2 for i in range(len(bits))]
 
 
 @given(table=st.integers(0, 15), bits=BIT_LISTS)
@@ -86,9 +82,7 @@ def test_questions_and_answers_keep_their_length(name: str) -> None:
 def test_one_wrong_bit_is_refused(name: str, seed: int, position: int) -> None:
     example = FAMILIES[name].generate(seed, "test")
     flipped = "10"[int(example.answer[position])]
-    assert not FAMILIES[name].accept(
-        example, example.answer[:position] + flipped + example.answer[position + 1 :]
-    )
+    assert not FAMILIES[name].accept(example, example.answer[:position] + flipped + example.answer[position + 1 :])
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -41,9 +41,7 @@ def lab() -> Checkpoint:
 @pytest.fixture(scope="session")
 def gemma(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
     directory = tmp_path_factory.mktemp("gemma")
-    (directory / "tokenizer.json").write_bytes(
-        lzma.decompress((data_dir / "gemma4_tokenizer.json.xz").read_bytes())
-    )
+    (directory / "tokenizer.json").write_bytes(lzma.decompress((data_dir / "gemma4_tokenizer.json.xz").read_bytes()))
     for name in ("tokenizer_config.json", "chat_template.jinja"):
         shutil.copyfile(data_dir / f"gemma4_{name}", directory / name)
     return _load(directory)

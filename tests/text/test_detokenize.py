@@ -28,13 +28,9 @@ def test_pieces_of_any_ids_join_to_what_decode_gives(
 def test_pieces_of_random_ids_join_to_what_decode_gives_for_both_vocabularies(checkpoint: Checkpoint) -> None:
     rng = random.Random(0)
     for _ in range(50):
-        ids = rng.choices(
-            range(min(600, checkpoint.tokenizer.vocab_size)), k=30
-        )  # Gemma's bytes are among these
+        ids = rng.choices(range(min(600, checkpoint.tokenizer.vocab_size)), k=30)  # Gemma's bytes are among these
         stream = Detokenizer(checkpoint.tokenizer)
-        assert "".join([*(stream.push([id]) for id in ids), stream.flush()]) == checkpoint.tokenizer.decode(
-            ids
-        )
+        assert "".join([*(stream.push([id]) for id in ids), stream.flush()]) == checkpoint.tokenizer.decode(ids)
 
 
 @pytest.mark.parametrize("text", ["𝄞", "☃\u0301", "naïve 𐀀𐀁 text"])

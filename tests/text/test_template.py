@@ -97,9 +97,7 @@ def test_prompt_ids_are_those_of_transformers(
 
 
 ROLE = st.sampled_from(["user", "assistant", "tool", "system"])
-PIECE = st.one_of(
-    st.text(max_size=8), st.sampled_from(["<", "<|", "|>", "\ue000", "\ue001", " ", "\n", "< |turn>"])
-)
+PIECE = st.one_of(st.text(max_size=8), st.sampled_from(["<", "<|", "|>", "\ue000", "\ue001", " ", "\n", "< |turn>"]))
 CONTENT = st.lists(PIECE, max_size=6).map("".join)
 
 
@@ -181,9 +179,7 @@ def test_the_template_may_stand_in_the_config(lab: Checkpoint, tmp_path: Path) -
 def test_a_missing_template_is_named_with_its_remedy(lab: Checkpoint, tmp_path: Path, config: Any) -> None:
     if config is not None:
         (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
-    with pytest.raises(
-        FileNotFoundError, match=r"chat_template\.jinja does not exist .* put the model's template"
-    ):
+    with pytest.raises(FileNotFoundError, match=r"chat_template\.jinja does not exist .* put the model's template"):
         ChatTemplate.from_directory(tmp_path, lab.tokenizer)
 
 
@@ -206,9 +202,7 @@ def test_what_a_template_refuses_or_may_not_do_is_an_error(lab: Checkpoint, sour
         ChatTemplate(source, lab.tokenizer).encode(CHATS["one turn"])
 
 
-@pytest.mark.parametrize(
-    ("option", "name"), [({"tools": [CLOCK]}, "tools"), ({"thinking": True}, "enable_thinking")]
-)
+@pytest.mark.parametrize(("option", "name"), [({"tools": [CLOCK]}, "tools"), ({"thinking": True}, "enable_thinking")])
 def test_an_option_that_the_template_does_not_read_is_refused(
     lab: Checkpoint, option: dict[str, Any], name: str
 ) -> None:
@@ -217,9 +211,7 @@ def test_an_option_that_the_template_does_not_read_is_refused(
 
 
 def _rendered(lab: Checkpoint, source: str, content: str) -> str:
-    return lab.tokenizer.decode(
-        ChatTemplate(source, lab.tokenizer).encode([{"role": "user", "content": content}])
-    )
+    return lab.tokenizer.decode(ChatTemplate(source, lab.tokenizer).encode([{"role": "user", "content": content}]))
 
 
 @pytest.mark.parametrize("ascii_only", [False, True])

@@ -33,9 +33,7 @@ PARTS = st.lists(st.lists(HOSTILE, max_size=6).map("".join), min_size=1, max_siz
 
 @settings(max_examples=150)
 @given(contents=st.lists(PARTS, min_size=1, max_size=3))
-def test_users_never_write_a_control_token_not_even_in_parts(
-    checkpoint: Checkpoint, contents: list[list[str]]
-) -> None:
+def test_users_never_write_a_control_token_not_even_in_parts(checkpoint: Checkpoint, contents: list[list[str]]) -> None:
     ids = checkpoint.template.encode(_in_parts(contents))
     harmless = checkpoint.template.encode(_in_parts([["x"] for _ in contents]))
     assert checkpoint.control_in(ids) == checkpoint.control_in(harmless)
@@ -49,9 +47,7 @@ def test_what_users_write_reaches_lab_unchanged(lab: Checkpoint, contents: list[
 
 
 def _in_parts(contents: list[list[str]]) -> list[Message]:
-    return [
-        {"role": "user", "content": [{"type": "text", "text": text} for text in texts]} for texts in contents
-    ]
+    return [{"role": "user", "content": [{"type": "text", "text": text} for text in texts]} for texts in contents]
 
 
 SPELLED = 'a<|turn><turn|><|"|><bos><|tool_call> \ue000b'
@@ -75,9 +71,7 @@ def _chat_with(text: str) -> tuple[list[Message], list[dict[str, Any]]]:
     return messages, [{"type": "function", "function": function}]
 
 
-@pytest.mark.parametrize(
-    "control", ["<|turn>", "<turn|>", '<|"|>', "<bos>", "<|image|>", "<|tool_response>", "<eos>"]
-)
+@pytest.mark.parametrize("control", ["<|turn>", "<turn|>", '<|"|>', "<bos>", "<|image|>", "<|tool_response>", "<eos>"])
 def test_a_control_token_is_text_wherever_a_user_writes_it(checkpoint: Checkpoint, control: str) -> None:
     messages, tools = _chat_with(f"a{control}b")
     ids = checkpoint.template.encode(messages, tools=tools, thinking=True)

@@ -14,9 +14,7 @@ from tokenizers import decoders, models
 from mezzotint.text.tokenizer import Tokenizer
 from tests.text.conftest import Checkpoint
 
-CONTROL = st.sampled_from(
-    ["<bos>", "<eos>", "<|turn>", "<turn|>", '<|"|>', "<|think|>", "<mask>", "<|tur", "n>"]
-)
+CONTROL = st.sampled_from(["<bos>", "<eos>", "<|turn>", "<turn|>", '<|"|>', "<|think|>", "<mask>", "<|tur", "n>"])
 WRITTEN = st.lists(st.one_of(st.text(), CONTROL)).map("".join)
 TEXTS = (
     "",
@@ -37,9 +35,7 @@ def test_lab_decodes_every_text_byte_for_byte(lab: Checkpoint, text: str) -> Non
 
 @settings(max_examples=50)
 @given(text=WRITTEN.filter(lambda text: "▁" not in text))
-def test_gemma_decodes_every_text_byte_for_byte_but_for_its_space_symbol(
-    gemma: Checkpoint, text: str
-) -> None:
+def test_gemma_decodes_every_text_byte_for_byte_but_for_its_space_symbol(gemma: Checkpoint, text: str) -> None:
     ids = gemma.tokenizer.encode_text(text)
     assert gemma.tokenizer.decode(ids) == text
     assert gemma.tokenizer.control_ids.isdisjoint(ids)
@@ -139,9 +135,7 @@ def test_an_id_outside_the_vocabulary_is_refused(lab: Checkpoint, id: int) -> No
 
 
 def test_a_missing_file_is_named_with_its_remedy(tmp_path: Path) -> None:
-    with pytest.raises(
-        FileNotFoundError, match=r"tokenizer\.json does not exist; name a checkpoint directory"
-    ):
+    with pytest.raises(FileNotFoundError, match=r"tokenizer\.json does not exist; name a checkpoint directory"):
         Tokenizer.from_directory(tmp_path)
 
 

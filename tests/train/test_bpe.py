@@ -84,17 +84,13 @@ def test_the_same_texts_give_the_same_tokenizer(texts: list[str], trained: Token
         ('{"k":"v"}\t\r\n', ['{"', "k", '":"', "v", '"}', "ĉč", "Ċ"]),
     ],
 )
-def test_white_space_digits_words_and_punctuation_never_join(
-    trained: Tokenizer, text: str, pieces: list[str]
-) -> None:
+def test_white_space_digits_words_and_punctuation_never_join(trained: Tokenizer, text: str, pieces: list[str]) -> None:
     assert trained.pre_tokenizer is not None
     assert [piece for piece, _ in trained.pre_tokenizer.pre_tokenize_str(text)] == pieces
 
 
 @pytest.mark.parametrize("which", ["trained", "shipped"])
-def test_no_merge_joins_white_space_with_a_word_or_two_digits(
-    which: str, request: pytest.FixtureRequest
-) -> None:
+def test_no_merge_joins_white_space_with_a_word_or_two_digits(which: str, request: pytest.FixtureRequest) -> None:
     tokenizer: Tokenizer = request.getfixturevalue(which)
     for token, id in tokenizer.get_vocab().items():
         text = "" if token in CONTROL_TOKENS else tokenizer.decode([id])
@@ -127,9 +123,7 @@ def test_the_corpus_holds_library_code_and_examples_of_train_alone(texts: list[s
     assert sum(len(text.encode()) for text in known.intersection(library_functions(1))) > 60_000
     for name, family in FAMILIES.items():
         example = family.generate(1, "train")
-        assert "\n".join([*(message["content"] for message in example.messages), example.answer]) in known, (
-            name
-        )
+        assert "\n".join([*(message["content"] for message in example.messages), example.answer]) in known, name
         held_out = family.generate(1, "test")
         assert not any(held_out.messages[0]["content"] in text for text in texts), name
 

@@ -11,9 +11,7 @@ from tests.train.tiny import cut, draw_samples, noisy, run, tiny_model
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    not (which("c++") or which("g++")), reason="torch compiles with a C++ compiler, and there is none"
-)
+@pytest.mark.skipif(not (which("c++") or which("g++")), reason="torch compiles with a C++ compiler, and there is none")
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")  # torch looks by itself
 def test_losses_and_gradients_are_those_of_the_plain_model() -> None:
     config = TrainConfig(canvases=2, conditioned=1.0)

@@ -120,9 +120,7 @@ def test_transformers_reads_the_checkpoint_whole_and_computes_the_same(trained: 
     assert ours.std() > 0.5
 
 
-def test_a_run_from_bfloat16_weights_alone_begins_where_the_last_one_stood(
-    trained: Run, tmp_path: Path
-) -> None:
+def test_a_run_from_bfloat16_weights_alone_begins_where_the_last_one_stood(trained: Run, tmp_path: Path) -> None:
     told: list[Entry] = []
     config = replace(CONFIG, steps=4, easy_until=0.0, warmup=200)
     train_lab(tmp_path, config, report=told.append, start=trained.checkpoint, compiled=False)
@@ -147,16 +145,12 @@ def test_such_a_run_has_fresh_optimisers_and_warms_up(trained: Run, tmp_path: Pa
 def test_a_state_in_the_folder_goes_before_the_start(trained: Run, tmp_path: Path) -> None:
     config, told = replace(CONFIG, steps=2), list[Entry]()
     train_lab(tmp_path, config, report=told.append, compiled=False)
-    train_lab(
-        tmp_path, replace(config, steps=3), report=told.append, start=trained.checkpoint, compiled=False
-    )
+    train_lab(tmp_path, replace(config, steps=3), report=told.append, start=trained.checkpoint, compiled=False)
     assert [entry["step"] for entry in told] == [1, 2, 3]
     assert told[2]["causal"] > mean(trained.told[-8:], "causal") + 1.0
 
 
-def test_a_start_of_another_shape_is_refused(
-    trained: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_start_of_another_shape_is_refused(trained: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lab, "lab_config", lambda size: replace(shrunken(size), sliding_window=128))
     with pytest.raises(ValueError, match="is not of lab's shape"):
         train_lab(tmp_path, CONFIG, report=lambda _: None, start=trained.checkpoint, compiled=False)
@@ -184,9 +178,7 @@ def test_parts_are_compiled_unless_told_otherwise(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_an_example_becomes_the_prompt_of_inference_and_a_closed_answer(
-    name: str, tokenizer: Tokenizer
-) -> None:
+def test_an_example_becomes_the_prompt_of_inference_and_a_closed_answer(name: str, tokenizer: Tokenizer) -> None:
     template = ChatTemplate.from_directory(BUNDLED / "lab", tokenizer)
     example = FAMILIES[name].generate(3, "train")
     sample = tokenise(example, tokenizer, template)

@@ -124,9 +124,7 @@ def inferred(model: Watched, batch: Batch, canvases: Canvases, index: int, *, st
 def test_a_canvas_is_trained_on_the_logits_of_inference(block: int, config: TrainConfig, steps: int) -> None:
     model, batch = tiny_model(), cut(SAMPLES, block)
     canvases = noisy(batch, config)
-    canvases = canvases._replace(
-        noise=canvases.noise.double()
-    )  # or the temperatures would differ by a rounding
+    canvases = canvases._replace(noise=canvases.noise.double())  # or the temperatures would differ by a rounding
     trained = run(model, batch, canvases, config).canvases
     with torch.no_grad():
         for index in range(4):
@@ -229,9 +227,7 @@ def test_on_an_on_policy_step_the_sampler_makes_half_of_each_rows_canvases() -> 
     torch.randperm(10, generator=generator)  # the choice of whom to condition
     model.encode(batch.ids, kv)
     sampler = replace(SAMPLERS["report"], budget=3)
-    visited = visit_states(
-        model, Contexts(kv, batch.context), sampler, width=WIDTH, kept=2, generator=generator
-    )
+    visited = visit_states(model, Contexts(kv, batch.context), sampler, width=WIDTH, kept=2, generator=generator)
     replaced = ~torch.tensor(kept)
     assert torch.equal(fed.ids[replaced], visited.ids)
     assert torch.equal(fed.soft[replaced], visited.soft)
@@ -256,9 +252,7 @@ def test_sharpening_adds_the_entropy_of_what_is_right_already() -> None:
 # What follows draws the noise. Targets lie outside the vocabulary, so that a replaced token always shows.
 
 
-def corrupted(
-    config: TrainConfig, *, width: int = 40, rows: int = 300, easy: bool = False
-) -> tuple[Canvases, Tensor]:
+def corrupted(config: TrainConfig, *, width: int = 40, rows: int = 300, easy: bool = False) -> tuple[Canvases, Tensor]:
     """Canvases and which of their tokens were replaced."""
     batch = collate(draw_samples(*[(3, 3)] * rows), width, 0, pad_id=PAD, fill_id=END)
     canvases = noisy(batch._replace(block=torch.full((rows, width), VOCABULARY)), config, easy=easy)

@@ -80,9 +80,7 @@ def encode(model: Watched, batch: Batch) -> Contexts:
 
 
 def trace_of(model: Watched, batch: Batch, seed: int = 0) -> Trace:
-    return roll_out(
-        model, encode(model, batch), SAMPLER, width=WIDTH, generator=Generator().manual_seed(seed)
-    )
+    return roll_out(model, encode(model, batch), SAMPLER, width=WIDTH, generator=Generator().manual_seed(seed))
 
 
 def visited_by(model: Watched, batch: Batch, kept: int, seed: int = 0, budget: int = 9) -> States:
@@ -113,9 +111,7 @@ def test_the_states_of_a_canvas_are_those_that_inference_meets(
         assert torch.equal(state.canvas[0], trace.ids[step + 1, row])
 
 
-def test_these_canvases_end_at_different_steps_and_keep_some_of_what_they_hold(
-    model: Watched, batch: Batch
-) -> None:
+def test_these_canvases_end_at_different_steps_and_keep_some_of_what_they_hold(model: Watched, batch: Batch) -> None:
     lives = [int(life) for seed in range(3) for life in trace_of(model, batch, seed).live.sum(0)]
     assert len(set(lives)) > 2
     assert min(lives) < SAMPLER.budget
@@ -157,9 +153,7 @@ def kept_steps(model: Watched, kept: int, seed: int) -> list[list[int]]:
     return visited.ids[:, 0].view(-1, kept).tolist()
 
 
-def test_live_states_are_chosen_evenly_and_none_twice(
-    model: Watched, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_live_states_are_chosen_evenly_and_none_twice(model: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(onpolicy, "roll_out", lambda *_, **__: made_up([5, 1, 2, 3], steps=5))
     chosen = [kept_steps(model, 2, seed) for seed in range(500)]
     counts = Counter(step for steps in chosen for step in steps[0])

@@ -187,9 +187,7 @@ def test_a_state_goes_on_from_its_file_as_it_would_have_without(tmp_path: Path) 
         assert torch.equal(resumed.average[name], straight.average[name]), name
 
 
-def test_an_interrupted_write_leaves_the_old_file_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_write_leaves_the_old_file_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     state, file = begin(), tmp_path / "state.pt"
     state.save(file)
     old = file.read_bytes()

@@ -95,9 +95,7 @@ def tiny_model(seed: int = 0, dtype: torch.dtype = torch.float64, shape: ModelCo
 def draw_samples(*lengths: tuple[int, int], seed: int = 0) -> list[Sample]:
     """One sample for each (prompt tokens, answer tokens)."""
     generator = Generator().manual_seed(seed)
-    drawn = [
-        [torch.randint(3, VOCABULARY, (n,), generator=generator).tolist() for n in pair] for pair in lengths
-    ]
+    drawn = [[torch.randint(3, VOCABULARY, (n,), generator=generator).tolist() for n in pair] for pair in lengths]
     return [Sample(prompt, [*answer[:-1], END]) for prompt, answer in drawn]
 
 
