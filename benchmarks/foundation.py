@@ -178,9 +178,18 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.foundation", description=__doc__)
     parser.add_argument("--only", type=_kinds, default=KINDS, help=f"some of {','.join(KINDS)}, with commas")
     parser.add_argument("--quick", action="store_true", help="a few rounds: figures that only show that it runs")
-    parser.add_argument("--threads", type=int, help="torch's threads; default: torch's own choice")
+    parser.add_argument("--threads", type=_threads, help="torch's threads; default: torch's own choice")
     parser.add_argument("--model", help="a checkpoint in place of the bundled one")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.model and set(options.only) == {"step"}:
+        parser.error("--model: step is measured with random weights alone; drop it, or add answer, ar or ceilings")
+    return options
+
+
+def _threads(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of threads; give 1 or more")
+    return int(text)
 
 
 def _kinds(text: str) -> tuple[str, ...]:

@@ -130,10 +130,16 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=10, help="times that everything is measured")
     parser.add_argument("--ids", type=int, default=VOCABULARY, help="size of the vocabulary")
     parser.add_argument("--chunk", type=int, help="ids that a pass computes at once; default: its own choice")
-    parser.add_argument("--threads", type=int, help="torch's threads; default: torch's own choice")
+    parser.add_argument("--threads", type=_threads, help="torch's threads; default: torch's own choice")
     parser.add_argument("--ceiling-s", type=float, default=0.5, help="seconds for each ceiling")
     parser.add_argument("--without-plain", action="store_true", help="leave out the plain form: it takes 3 GB")
     return parser.parse_args(arguments)
+
+
+def _threads(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of threads; give 1 or more")
+    return int(text)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ def main(model: str = "lab") -> None:
         match event:
             case DraftEvent():
                 print(f"step {event.step} of {event.step_budget}: {sum(event.accepted)} positions accepted")
+            case BlockEvent(token_ids=[]):
+                print(f"the rest of a character that was cut short: {event.text!r}")
             case BlockEvent():
                 print(f"block {event.block} is final after {event.steps} steps: {event.text!r}")
             case Completion():

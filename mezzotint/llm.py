@@ -20,8 +20,10 @@ from mezzotint.decoding.generate import (
 from mezzotint.decoding.params import SamplingParams
 from mezzotint.decoding.random import fresh_seed
 from mezzotint.decoding.sampler import SAMPLERS, Sampler
-from mezzotint.model.fused import fuse, layer_bytes
+from mezzotint.model.fused import fuse, fuses, layer_bytes
 from mezzotint.model.generation_config import GenerationDefaults, read_generation
+from mezzotint.model.kv import kv_bytes
+from mezzotint.model.memory import available_bytes
 from mezzotint.model.weights import load_model, resolve
 from mezzotint.text.detokenize import Detokenizer
 from mezzotint.text.prompt import Prompt, PromptEncoder, list_prompts
@@ -38,8 +40,6 @@ __all__ = [
     "SamplingParams",
     "checkpoint_sampler",
 ]
-
-_FUSED_BELOW = 1 << 30  # bytes of layers that may be held twice for speed
 
 
 class DraftEvent(NamedTuple):
@@ -97,15 +97,21 @@ class LLM:
         place, kept = _parse_device(device), _parse_dtype(dtype)
         _check_threads(threads)
         self.path = resolve(model)
+        # The small files first: one that cannot be honoured should not cost the reading of all weights.
+        self._prompts = PromptEncoder.from_directory(self.path)
+        self.tokenizer = self._prompts.tokenizer
+        self._defaults = checkpoint_sampler(read_generation(self.path))
         if threads is not None:
             torch.set_num_threads(threads)
         self.model = load_model(self.path, dtype=kept, device=place)
         config = self.model.config
-        if layer_bytes(self.model) < _FUSED_BELOW:
+        if self.tokenizer is not None and config.vocab_size > self.tokenizer.vocab_size:
+            raise ValueError(
+                f"{self.path}: the model has {config.vocab_size} ids and its tokenizer {self.tokenizer.vocab_size}, so "
+                "some tokens would have no text; remove tokenizer.json to work with token ids"
+            )
+        if fuses(layer_bytes(self.model)):
             fuse(self.model)
-        self._prompts = PromptEncoder.from_directory(self.path)
-        self.tokenizer = self._prompts.tokenizer
-        self._defaults = checkpoint_sampler(read_generation(self.path))
         self.limits = Limits(
             vocab_size=config.vocab_size,
             canvas_length=config.canvas_length,
@@ -148,7 +154,14 @@ class LLM:
     def _check(self, ids: list[int], params: SamplingParams) -> None:
         if params.decoder == "diffusion" and self.model.config.family != "diffusion_gemma":
             raise ValueError(f"{self.path} is a {self.model.config.family} checkpoint; it runs with decoder 'ar' only")
-        required_positions(len(ids), params, self.limits)
+        positions = required_positions(len(ids), params, self.limits)
+        need = kv_bytes(self.model.config, positions, self.model.dtype)
+        have = available_bytes(self.model.device)
+        if need > have:
+            raise ValueError(
+                f"keys and values of {positions} tokens need {need:,} bytes and {self.model.device} has {have:,}; "
+                "shorten the prompt or ask for fewer tokens"
+            )
 
     @torch.inference_mode()
     def _run(self, ids: list[int], params: SamplingParams, seed: int) -> Iterator[Event]:

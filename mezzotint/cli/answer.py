@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict
+from pathlib import Path
 from typing import NamedTuple
 
 from rich.console import Console
@@ -14,6 +15,8 @@ from mezzotint.cli.receipt import receipt_line
 from mezzotint.cli.watch import watching
 from mezzotint.decoding.params import SamplingParams
 from mezzotint.llm import LLM, BlockEvent, Completion, DraftEvent, Event, Prompt
+from mezzotint.model.locate import BUNDLED
+from mezzotint.model.weights import inspect_checkpoint
 from mezzotint.types import Receipt
 
 Show = AbstractContextManager[Callable[[Event], None]]
@@ -42,7 +45,16 @@ def set_up(loading: Loading, decoding: Decoding) -> Setup:
     asked = asdict(decoding) | {"decoder": target.decoder}
     params = SamplingParams(**{name: value for name, value in asked.items() if value is not None})
     options = {name: value for name, value in asdict(loading).items() if value is not None}
-    return Setup(LLM(**options | {"model": target.model}), params)
+    llm = LLM(**options | {"model": target.model})
+    _tell_left_out(llm.path)
+    return Setup(llm, params)
+
+
+def _tell_left_out(folder: Path) -> None:
+    """One line on standard error if the checkpoint can see; lab's tower is noise that its format demands."""
+    if folder.parent != BUNDLED and (count := inspect_checkpoint(folder).vision_tensors):
+        note = f"text only for now: {count} vision tensors of this checkpoint are left out"
+        Console(stderr=True).print(Text(note, style="dim"), soft_wrap=True)
 
 
 def answer(llm: LLM, prompt: Prompt, params: SamplingParams, show: Show) -> Answer:

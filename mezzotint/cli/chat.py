@@ -1,12 +1,15 @@
 """`mezzotint chat`: a talk of many turns, from a terminal or a pipe."""
 
-import readline  # noqa: F401 (input() edits lines with it once it is loaded)
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 
 from mezzotint.cli.errors import error_line
 from mezzotint.cli.flags import unfold
 from mezzotint.cli.options import Decoding, Loading, System, Watch
+
+with suppress(ImportError):  # Windows has none
+    import readline  # noqa: F401 (input() edits lines with it once it is loaded)
 
 
 @unfold

@@ -70,7 +70,7 @@ def evaluate(
     llm = set_up(loading, Decoding()).llm
     with _recording(output) as record:
         rows = score(_follow(answer_prompts(llm, config), config.answers, record))
-    print(json.dumps([asdict(row) for row in rows]) if as_json else format_table(rows))
+    print(json.dumps([asdict(row) for row in rows], allow_nan=False) if as_json else format_table(rows))
 
 
 def _read(asked: Asked) -> "EvaluateConfig":
@@ -108,7 +108,9 @@ def _recording(output: Path | None) -> "Iterator[Callable[[Answer], None]]":
         yield lambda answer: None
         return
     with output.open("w", encoding="utf-8") as file:
-        yield lambda answer: print(json.dumps(answer.record(), ensure_ascii=False), file=file, flush=True)
+        yield lambda answer: print(
+            json.dumps(answer.record(), ensure_ascii=False, allow_nan=False), file=file, flush=True
+        )
 
 
 def _follow(answers: "Iterable[Answer]", total: int, record: "Callable[[Answer], None]") -> "Iterator[Answer]":

@@ -17,7 +17,9 @@ def generate(
     loading: Loading,
     decoding: Decoding,
     system: System = None,
-    raw: Annotated[bool, typer.Option("--raw", help="Use no chat template: the prompt as it is.")] = False,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Use no chat template: the prompt to its last line break as it is.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one object: text, ids and cost.")] = False,
     watch: Watch = False,
 ) -> None:
@@ -30,7 +32,7 @@ def generate(
     # Importing torch takes seconds, and --help is not to wait for it: see options.
     from mezzotint.cli.answer import answer, drawing, print_receipt, set_up, silent, writing
 
-    text = sys.stdin.read().removesuffix("\n") if prompt == "-" else prompt
+    text = prompt if prompt != "-" else sys.stdin.read() if raw else sys.stdin.read().removesuffix("\n")
     said = [] if system is None else [{"role": "system", "content": system}]
     llm, params = set_up(loading, decoding)
     show = drawing(llm, params) if watch else silent() if as_json else writing()
@@ -44,7 +46,7 @@ def generate(
             "usage": usage(completion.receipt),
             "metrics": metrics(completion.receipt, done.first_text_s),
         }
-        print(json.dumps(whole, ensure_ascii=False))
+        print(json.dumps(whole, ensure_ascii=False, allow_nan=False))
         return
     if watch:
         print(completion.text)

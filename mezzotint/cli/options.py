@@ -88,5 +88,5 @@ def choose_target(model: str, decoder: str | None) -> Target:
     if not colon or Path(model).exists():
         return Target(model, decoder)
     if decoder not in (None, suffix):
-        raise ValueError(f"--model is {model!r}, but --decoder is {decoder!r}: name one decoder")
+        raise ValueError(f"model is {model!r}, but --decoder is {decoder!r}: name one decoder")
     return Target(name, suffix)

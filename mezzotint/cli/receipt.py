@@ -1,5 +1,6 @@
 """A receipt as objects, `usage` and `metrics`, and as one line; what is counted is said in types."""
 
+from math import isfinite
 from typing import Any
 
 from mezzotint.types import Receipt
@@ -16,9 +17,10 @@ def metrics(receipt: Receipt, first_text_s: float) -> dict[str, Any]:
 
     first_text_s: seconds from the request to its first final tokens, prefill included. Nothing queues.
     generation_time_ms begins behind prefill; tokens_per_second is output ÷ (prefill + generation).
+    An entropy bound that bounds nothing is None: JSON knows no infinity.
     Source: contract 1, 9.
     """
-    total_s = receipt.prefill_s + receipt.generation_s
+    total_s, bound = receipt.prefill_s + receipt.generation_s, receipt.entropy_bound
     return {
         "time_to_first_token_ms": _ms(first_text_s),
         "queue_time_ms": 0.0,
@@ -37,7 +39,7 @@ def metrics(receipt: Receipt, first_text_s: float) -> dict[str, Any]:
             "step_budget": receipt.step_budget,
             "budget_hits": receipt.budget_hits,
             "sampler": receipt.sampler,
-            "entropy_bound": receipt.entropy_bound,
+            "entropy_bound": bound if bound is not None and isfinite(bound) else None,
         },
     }
 

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -39,6 +40,7 @@ HELPS = {
     "span_noise": "Share of the canvases whose noise is one run, not scattered.",
     "conditioned": "Share of the canvases that get a soft embedding from a first pass.",
     "on_policy": "Share of the steps that train on canvases of the model's own sampler.",
+    "on_policy_from": "Share of the run that is over before the first of them.",
     "on_policy_budgets": "Step budgets of that sampler to draw from.",
     "sharpen": "Weight of the uncertainty where such a canvas is right already.",
     "log_every": "Steps from one report to the next.",
@@ -52,13 +54,18 @@ def train(
     config: TrainConfig,
     output: Annotated[Path, typer.Option(help="The folder of the run.")] = Path("runs/lab"),
     minutes: Annotated[float | None, typer.Option(help="End after this long, finished or not.")] = None,
-    start: Annotated[Path | None, typer.Option(help="Weights to begin with: a checkpoint.")] = None,
+    start: Annotated[
+        str | None, typer.Option(help="Weights to begin with: a bundled model, a folder or a hub id.")
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume/--fresh", help="Continue the run that is there, or discard it.")
     ] = True,
     compiled: Annotated[bool, typer.Option("--compiled/--eager", help="Whether torch compiles the layers.")] = True,
 ) -> None:
     """Train the bundled model: the joint objective on seeded task families.
+
+    A run that is continued with other options, --seed and --mixture included, goes on with those from the step
+    that it has reached.
 
     In a terminal a bar shows the progress, else every report is a JSON object on its own line.
     """
@@ -69,11 +76,10 @@ def train(
     # Importing torch takes seconds, and --help is not to wait for it: see options.
     from mezzotint.train.lab import train_lab
 
-    if not resume:
-        for name in ("state.pt", "curve.jsonl"):
-            (output / name).unlink(missing_ok=True)
     with reporting(Console(), config.steps, minutes) as report:
-        checkpoint = train_lab(output, config, report=report, minutes=minutes, start=start, compiled=compiled)
+        checkpoint = train_lab(
+            output, config, report=report, minutes=minutes, start=start, resume=resume, compiled=compiled
+        )
     print(f"the checkpoint is in {checkpoint}", file=sys.stderr)
 
 
@@ -81,7 +87,7 @@ def train(
 def reporting(console: Console, steps: int, minutes: float | None) -> Iterator[Report]:
     """What to call with each report: it moves a bar, or prints a JSON object where there is no terminal."""
     if not console.is_terminal:
-        yield lambda entry: print(json.dumps(entry), flush=True)
+        yield lambda entry: print(_json_line(entry), flush=True)
         return
     with Progress(console=console) as progress:
         bar = progress.add_task("starting", total=1.0)
@@ -93,3 +99,8 @@ def reporting(console: Console, steps: int, minutes: float | None) -> Iterator[R
             progress.update(bar, completed=max(entry["step"] / steps, spent), description=told)
 
         yield report
+
+
+def _json_line(entry: dict[str, float]) -> str:
+    """JSON knows no nan: a loss that is not finite is null."""
+    return json.dumps({name: value if isfinite(value) else None for name, value in entry.items()}, allow_nan=False)

@@ -81,7 +81,10 @@ class Watcher:
         cells = [Cell(self._spell(token), "stable") for token in event.token_ids]
         self._tokens += len(cells)
         caption = f"block {event.block + 1} final after {event.steps} steps"
-        if not event.steps:  # no canvas: ar
+        if not cells:  # nothing but what the last token had left of a character
+            cells = [Cell(_printable(event.text), "stable")]
+            caption = "the rest of a character that was cut short"
+        elif not event.steps:  # no canvas: ar
             caption = f"token {self._tokens} of at most {self._max_tokens}"
         frame = Frame(caption, self._settled, cells)
         self._settled, self._draft = self._settled + _printable(event.text), []

@@ -1,9 +1,11 @@
 """What one request asks of the decoders, checked at the edge; how it is carried out lives beside it."""
 
-from dataclasses import dataclass, replace
-from math import inf
+from dataclasses import dataclass, fields, replace
+from math import inf, isfinite
 from numbers import Integral, Real
 from typing import Any
+
+import numpy as np
 
 from mezzotint.decoding.sampler import SAMPLERS, Rule, Sampler, SamplerName
 from mezzotint.types import DecoderName
@@ -46,6 +48,10 @@ class SamplingParams:
     ignore_eos: bool = False
 
     def __post_init__(self) -> None:
+        for item in fields(self):  # numpy's numbers become Python's, which torch and JSON know
+            value = getattr(self, item.name)
+            if isinstance(value, np.generic):
+                object.__setattr__(self, item.name, value.item())
         require = self._require
         require("decoder", self.decoder in _DECODERS, f"choose one of {', '.join(_DECODERS)}")
         require("max_tokens", _is_whole(self.max_tokens, 1), "ask for a whole number from 1 up")
@@ -125,4 +131,4 @@ def _is_whole(value: object, low: int, high: int | None = None) -> bool:
 def _is_number(value: object, low: float, high: float = inf) -> bool:
     if isinstance(value, bool) or not isinstance(value, Real):
         return False
-    return low <= float(value) <= high
+    return isfinite(value) and low <= float(value) <= high

@@ -192,6 +192,7 @@ class DiffusionGemma(nn.Module):
         """
         start, count = kv.length, canvas.shape[1]
         near = self.config.sliding_window - 1 if window is None else window
+        lengths = None if lengths is None else lengths.to(self.device)
         views: dict[LayerKind, View] = {
             "full_attention": denoise_view(start, count, None, lengths),
             "sliding_attention": denoise_view(start, count, near, lengths),

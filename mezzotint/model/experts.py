@@ -56,7 +56,8 @@ class Experts(nn.Module):
     def forward(self, x: Tensor, routing: Routing) -> Tensor:
         """x [T, width] → [T, width], the weighted sum over each token's experts.
 
-        Tokens are sorted by expert, so each expert that is visited does one product over a contiguous slice.
+        Tokens are sorted by expert, so each expert that is visited does one product over a contiguous slice; back in
+        their own order the slots of a token are added first to last, which every device does alike at every run.
         """
         top_k = routing.chosen.shape[-1]
         if x.shape[0] == 1:
@@ -67,17 +68,19 @@ class Experts(nn.Module):
         parts = [
             self._visit(expert, rows) for expert, rows in enumerate(x[order // top_k].split(counts)) if rows.shape[0]
         ]
-        weighted = (torch.cat(parts) * routing.weights.reshape(-1)[order, None]).to(x.dtype)
-        return torch.zeros_like(x).index_add(0, order // top_k, weighted)
+        visited = torch.cat(parts)
+        return _weigh(torch.empty_like(visited).index_copy(0, order, visited), routing)
 
     def _mix_one(self, x: Tensor, routing: Routing) -> Tensor:
         """The same sum for a single token, in the same order, without sorting anything on the device."""
-        experts = routing.chosen[0].tolist()
-        mixed = torch.zeros_like(x)
-        for slot in sorted(range(len(experts)), key=experts.__getitem__):
-            mixed = mixed + (self._visit(experts[slot], x) * routing.weights[0, slot]).to(x.dtype)
-        return mixed
+        return _weigh(torch.cat([self._visit(expert, x) for expert in routing.chosen[0].tolist()]), routing)
 
     def _visit(self, expert: int, rows: Tensor) -> Tensor:
         gate, up = F.linear(rows, self.gate_up_proj[expert]).chunk(2, -1)
         return F.linear(gelu(gate) * up, self.down_proj[expert])
+
+
+def _weigh(visited: Tensor, routing: Routing) -> Tensor:
+    """visited [T · top_k, width], what each slot's expert says → [T, width], weighted and added in slot order."""
+    slots = visited.view(*routing.weights.shape, -1) * routing.weights.unsqueeze(-1)
+    return slots.to(visited.dtype).sum(1)

@@ -18,18 +18,26 @@ from mezzotint.model.layers import Angles, RMSNorm, gelu, rotate
 from mezzotint.model.product import Product
 from mezzotint.types import KeyValues
 
+_FUSED_BELOW = 1 << 30  # bytes of layers that may be held twice for speed
+
+
+def fuses(size: int) -> bool:
+    """Whether layers of `size` bytes are small enough to be held twice."""
+    return size < _FUSED_BELOW
+
 
 def fuse(model: DiffusionGemma) -> DiffusionGemma:
     """Let `model` run on fused copies of its layers from now on; its own weights must not change afterwards.
 
-    Costs as much memory again as the layers have. Returns: the model.
+    Costs at most as much memory again as the layers have, and while it runs one matrix at a time in float64.
+    Returns: the model.
     """
     model.runners = [FusedLayer(layer, model.config) for layer in model.layers if isinstance(layer, Layer)]
     return model
 
 
 def layer_bytes(model: DiffusionGemma) -> int:
-    """Memory of the layers' weights in bytes, which is what fuse costs."""
+    """Memory of the layers' weights in bytes, which is the most that fuse costs."""
     return sum(parameter.nbytes for parameter in model.layers.parameters())
 
 

@@ -15,7 +15,7 @@ from mezzotint.model.fields import CheckpointError
 
 BUNDLED = Path(__file__).parents[1] / "checkpoints"
 
-# Weights, their description, and what turns text into ids; nothing else of a repository is downloaded.
+# Weights, their description, what turns text into ids, and the licence; nothing else of a repository is downloaded.
 _NEEDED = [
     "config.json",
     "generation_config.json",
@@ -25,6 +25,7 @@ _NEEDED = [
     "tokenizer.json",
     "tokenizer_config.json",
     "chat_template.jinja",
+    "README.md",  # its header states the licence
 ]
 
 

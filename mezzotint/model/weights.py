@@ -23,14 +23,14 @@ from mezzotint.model.vision import vision_shapes
 
 _log = logging.getLogger(__name__)
 
-_DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+_DTYPES = (torch.float64, torch.float32, torch.bfloat16)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LoadReport:
     """What a checkpoint's headers declare: tensors and stored bytes of text (loaded) and vision (left out).
 
-    dtype: the stored element type of the embedding, which an unconverted model takes.
+    dtype: the stored element type of the embedding, which an unconverted model takes unless it is float16.
     """
 
     config: ModelConfig
@@ -55,17 +55,22 @@ def load_model(
 ) -> DiffusionGemma:
     """The network of a checkpoint (folder, bundled name or hub id) in eval mode, without gradients.
 
-    dtype: None keeps the checkpoint's; on the CPU such tensors stay backed by the file and are not copied.
+    dtype: float64, float32 or bfloat16; None keeps the checkpoint's, and on the CPU such tensors stay backed by the
+    file and are not copied. A checkpoint in float16, whose range is too narrow to run in, becomes float32.
     memory_limit_bytes: what the model with one canvas may take; None asks the device what it has.
     Config, names, shapes and memory are accounted for before a weight is read, and every weight is checked to
     be finite before the network is handed out.
     Raises: CheckpointError naming file, key or tensor, and the remedy.
     """
-    found, place = _open(path), torch.device(device)
+    place = torch.device(device)
+    if place.type == "mps":
+        raise CheckpointError(
+            f"device '{place}' is not supported yet: it lacks float64, which draws and sums use; use cpu"
+        )
+    found = _open(path)
     report = found.report()
-    kept = report.dtype if dtype is None else dtype
-    if kept not in _DTYPES:
-        raise CheckpointError(f"dtype is {kept}, must be one of {', '.join(map(str, _DTYPES))}")
+    kept = dtype or (torch.float32 if report.dtype == torch.float16 else report.dtype)
+    _check_dtype(kept)
     need = estimate(found.config, dtype=kept, context_tokens=found.config.canvas_length, rows=1)
     check_memory(need, device=place, limit_bytes=memory_limit_bytes)
     found.check_head()
@@ -88,8 +93,10 @@ def write_checkpoint(
     generation: how blocks are denoised, None the release's way; without eos ids it gets those of the model.
     The vision tower that config.vision describes is filled with small seeded noise: the format demands one,
     and this version runs text only. An interrupted write leaves old weights whole.
-    Raises: CheckpointError for a config that the format cannot hold, or a weight that is not finite.
+    Raises: CheckpointError for a config that the format cannot hold, a dtype that no model runs in, or a weight
+    that is not finite.
     """
+    _check_dtype(dtype)
     folder, config = Path(path), model.config
     defaults = generation or GenerationDefaults()
     if defaults.eos_ids is None:
@@ -156,6 +163,11 @@ def _open(path: Path | str) -> _Found:
     shapes = {name: tuple(tensor.shape) for name, tensor in outline(config).state_dict().items()}
     shards = Shards.open(folder)
     return _Found(config, shapes, shards, account(config, shapes, shards.stored))
+
+
+def _check_dtype(dtype: torch.dtype) -> None:
+    if dtype not in _DTYPES:
+        raise CheckpointError(f"dtype is {dtype}, must be one of {', '.join(map(str, _DTYPES))}")
 
 
 def _vision_note(report: LoadReport) -> str:

@@ -19,6 +19,7 @@ from jinja2.filters import do_dictsort
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from mezzotint.text.files import read_object, read_text
 from mezzotint.text.messages import check_chat
 from mezzotint.text.tokenizer import Tokenizer
 
@@ -46,12 +47,13 @@ class ChatTemplate:
     def from_directory(cls, directory: Path, tokenizer: Tokenizer) -> Self:
         """Read chat_template.jinja, or chat_template in tokenizer_config.json, of a checkpoint's directory.
 
-        Raises: FileNotFoundError with neither; ValueError for a template that does not compile.
+        Raises: FileNotFoundError with neither; ValueError for a damaged file, or a template that does not
+        compile.
         """
         file, config = directory / "chat_template.jinja", directory / "tokenizer_config.json"
         if file.is_file():
-            return cls(file.read_text(encoding="utf-8"), tokenizer)
-        source = json.loads(config.read_text(encoding="utf-8")).get("chat_template") if config.is_file() else None
+            return cls(read_text(file), tokenizer)
+        source = read_object(config).get("chat_template") if config.is_file() else None
         if not isinstance(source, str):
             raise FileNotFoundError(
                 f"{file} does not exist and {config} has no chat_template; put the model's template there"

@@ -9,6 +9,8 @@ from typing import Self
 
 import tokenizers
 
+from mezzotint.text.files import damaged, read_object, read_text
+
 _DEFAULT_NAMES = {"bos_token": "<bos>", "eos_token": "<eos>", "pad_token": "<pad>"}
 _BYTE_FALLBACK = {
     "type": "Sequence",
@@ -57,7 +59,8 @@ class Tokenizer:
     def from_directory(cls, directory: Path) -> Self:
         """Read tokenizer.json and, where there is one, tokenizer_config.json from a checkpoint's directory.
 
-        Raises: FileNotFoundError without tokenizer.json; ValueError for a vocabulary that cannot be honoured.
+        Raises: FileNotFoundError without tokenizer.json; ValueError for a file that is damaged, or a vocabulary that
+        cannot be honoured.
         """
         file = directory / "tokenizer.json"
         if not file.is_file():
@@ -66,7 +69,7 @@ class Tokenizer:
                 "beside config.json and the weights"
             )
         named_tokens = _read_named_tokens(directory / "tokenizer_config.json")
-        return cls(tokenizers.Tokenizer.from_file(str(file)), named_tokens)
+        return cls(_read_vocabulary(file), named_tokens)
 
     def encode_text(self, text: str) -> list[int]:
         """Encode a string in which everything is text, a spelled-out control token too; no id is added.
@@ -142,12 +145,19 @@ class Tokenizer:
                 )
 
 
+def _read_vocabulary(file: Path) -> tokenizers.Tokenizer:
+    text = read_text(file)
+    try:
+        return tokenizers.Tokenizer.from_str(text)
+    except Exception as error:  # the library has no class of its own for what it cannot parse
+        raise damaged(file, str(error)) from error
+
+
 def _read_named_tokens(file: Path) -> dict[str, str]:
     if not file.is_file():
         return {}
-    config = json.loads(file.read_text(encoding="utf-8"))
-    named = {name: value for name, value in config.items() if name.endswith("_token")}
-    spelled = {name: value["content"] if isinstance(value, dict) else value for name, value in named.items()}
+    named = {name: value for name, value in read_object(file).items() if name.endswith("_token")}
+    spelled = {name: value.get("content") if isinstance(value, dict) else value for name, value in named.items()}
     return {name: value for name, value in spelled.items() if isinstance(value, str)}
 
 

@@ -28,19 +28,20 @@ class TrainConfig:
     """One run of the joint objective.
 
     mixture: task family → share of the examples. widths: canvas lengths drawn from, in tokens.
-    on_policy: share of the steps whose canvases come from the model's own sampler.
+    on_policy: share of the steps, once on_policy_from of the run is over, that take half of their canvases from the
+    model's own sampler.
     peak_rate: AdamW's; Muon's is matrix_rate × as high (its updates are scaled to the same rms).
     causal_weight: falls to 0.3 of itself once the causal loss is below 0.05 nats. Times in seconds.
     Raises: ValueError naming field, value and limit.
     """
 
     seed: int = 0
-    steps: int = 20_000
-    examples: int = 16
+    steps: int = 4_000
+    examples: int = 14
     canvases: int = 4
     widths: tuple[int, ...] = (32, 48, 64)
     mixture: dict[str, float] = field(
-        default_factory=lambda: {"extract": 0.8, "parallel_rule": 0.12, "sequential_rule": 0.08}
+        default_factory=lambda: {"extract": 0.55, "repeat": 0.3, "parallel_rule": 0.08, "sequential_rule": 0.07}
     )
     peak_rate: float = 1e-3
     matrix_rate: float = 4.0
@@ -48,16 +49,17 @@ class TrainConfig:
     warmup: int = 200
     weight_decay: float = 0.01
     clip: float = 1.0
-    ema: float = 0.999
+    ema: float = 0.998
     causal_weight: float = 1.0
     prompt_weight: float = 0.1
-    easy_until: float = 0.1
+    easy_until: float = 0.05
     easy_noise: float = 0.6
     all_noise: float = 0.1
     span_noise: float = 0.3
     conditioned: float = 0.5
-    on_policy: float = 0.0
-    on_policy_budgets: tuple[int, ...] = (2, 4, 8, 16)
+    on_policy: float = 0.3
+    on_policy_from: float = 0.5
+    on_policy_budgets: tuple[int, ...] = (4, 8, 12, 16)
     sharpen: float = 0.0
     log_every: int = 20
     checkpoint_s: float = 180.0
@@ -74,7 +76,7 @@ class TrainConfig:
             self._require(name, getattr(self, name) >= 0, "must be at least 0")
         for name in ("final_share", "ema", "conditioned", "on_policy"):
             self._require(name, 0 <= getattr(self, name) <= 1, "must lie between 0 and 1")
-        for name in ("easy_until", "easy_noise", "all_noise", "span_noise"):
+        for name in ("easy_until", "easy_noise", "all_noise", "span_noise", "on_policy_from"):
             self._require(name, 0 <= getattr(self, name) <= 1, "must lie between 0 and 1")
         if self.on_policy:
             self._require("canvases", self.canvases > 1, "on_policy takes half of them: give 2 or more")
@@ -85,6 +87,8 @@ class TrainConfig:
         """What `step` does; `causal_loss` is its running mean in nats per token."""
         rng = random.Random(f"{self.seed}/policy/{step}")
         budget = rng.choice(self.on_policy_budgets) if rng.random() < self.on_policy else None
+        if step < self.on_policy_from * self.steps:
+            budget = None
         share = 1.0 if causal_loss > _LEARNT else _LEARNT_SHARE
         return Plan(step < self.easy_until * self.steps, share * self.causal_weight, budget)
 

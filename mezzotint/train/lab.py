@@ -9,6 +9,7 @@ import torch
 
 from mezzotint.model.config import LayerKind, LayerShape, ModelConfig, VisionConfig
 from mezzotint.model.diffusion_gemma import DiffusionGemma
+from mezzotint.model.generation_config import GenerationDefaults
 from mezzotint.model.locate import BUNDLED
 from mezzotint.model.weights import load_model, write_checkpoint
 from mezzotint.tasks import Example
@@ -20,6 +21,7 @@ from mezzotint.train.data import Sample
 from mezzotint.train.loop import train
 
 _KINDS: tuple[LayerKind, ...] = ("sliding_attention", "sliding_attention", "full_attention") * 2
+_STEP_BUDGET = 16  # the largest that on-policy training visits
 _TEXT_FILES = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja")
 
 
@@ -29,15 +31,18 @@ def train_lab(
     *,
     report: Callable[[dict[str, float]], None],
     minutes: float | None = None,
-    start: Path | None = None,
+    start: str | Path | None = None,
+    resume: bool = True,
     compiled: bool = True,
 ) -> Path:
     """Train `lab` in `folder` for config.steps or `minutes`, and write the averaged weights as a checkpoint.
 
-    A folder/state.pt continues exactly. Without one, `start` (a checkpoint's directory) gives the weights and
+    A folder/state.pt continues, exactly if config is the one that it was written under; another one holds
+    from that step on, its seed and mixture too. resume=False discards it and the curve once all else is known
+    to be in order. Without one, `start` (folder, bundled name or hub id of a checkpoint) gives the weights and
     the optimisers begin afresh with their warm-up; without that, weights are random.
     Returns: folder/checkpoint in Hugging Face format.
-    Raises: ValueError for a start that is not of lab's shape.
+    Raises: ValueError for a start that is not of lab's shape, and without a C++ compiler if compiled.
     """
     texts = BUNDLED / "lab"
     tokenizer = Tokenizer.from_directory(texts)
@@ -45,10 +50,14 @@ def train_lab(
     model = _first_weights(lab_config(tokenizer.vocab_size), config.seed, start)
     if compiled:
         compile_parts(model)
+    if not resume:
+        for name in ("state.pt", "curve.jsonl"):
+            (folder / name).unlink(missing_ok=True)
     ids = partial(tokenise, tokenizer=tokenizer, template=template)
     state = train(model, config, ids, folder, report, until_s=None if minutes is None else 60 * minutes)
     target = folder / "checkpoint"
-    write_checkpoint(state.averaged(DiffusionGemma(model.config)), target)
+    defaults = GenerationDefaults(eos_ids=model.config.eos_ids, max_denoising_steps=_STEP_BUDGET)
+    write_checkpoint(state.averaged(DiffusionGemma(model.config)), target, generation=defaults)
     for name in _TEXT_FILES:
         shutil.copyfile(texts / name, target / name)
     return target
@@ -127,7 +136,7 @@ def tokenise(example: Example, tokenizer: Tokenizer, template: ChatTemplate) -> 
     return Sample(template.encode(example.messages), [*answer, tokenizer.control["<turn|>"]])
 
 
-def _first_weights(shape: ModelConfig, seed: int, start: Path | None) -> DiffusionGemma:
+def _first_weights(shape: ModelConfig, seed: int, start: str | Path | None) -> DiffusionGemma:
     """The model in bfloat16, from a checkpoint's weights or at random."""
     model = initialise(DiffusionGemma(shape), seed).to(torch.bfloat16)
     if start is not None:

@@ -29,8 +29,9 @@ def train(
 
     Writes folder/state.pt every config.checkpoint_s and at the end. Every config.log_every steps a line goes
     to folder/curve.jsonl and to `report`: means since the last one, and seconds since this start.
-    A step depends on the seed, its number and the state only, so a resumed run continues the straight one to
-    the bit; steps that were lost with an interrupted run appear in the curve twice.
+    A step depends on the config, its number and the state only, so a run resumed with the same config continues
+    the straight one to the bit, and with another one, seed and mixture included, goes on by that from the step
+    that it has reached. Steps that were lost with an interrupted run appear in the curve twice.
     Returns: the state after the last step.
     """
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,7 @@
 """What an optimiser carries from step to step: float32 masters, their average, momenta; and its file."""
 
 import os
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ from torch import Tensor
 
 from mezzotint.model.diffusion_gemma import DiffusionGemma
 from mezzotint.train.config import TrainConfig
+
+_PARTS = {"step", "causal_loss", "masters", "average", "optimisers"}
 
 
 class TrainState:
@@ -73,14 +76,17 @@ class TrainState:
         os.replace(partial, path)
 
     def load(self, path: Path) -> None:
-        """Continue from `path`. Raises: ValueError if it belongs to a model of another shape."""
-        whole: dict[str, Any] = torch.load(path, weights_only=True)
+        """Continue from `path`, by the config of this state: the file holds none.
+
+        Raises: ValueError for a damaged file, or one of a model of another shape.
+        """
+        whole = _read(path)
         stored, own = _shapes(whole["masters"]), _shapes(self.masters)
         if strays := stored.items() ^ own.items():
             name = min(name for name, _ in strays)
             raise ValueError(
                 f"{path}: {name} has shape {stored.get(name)} in the file and {own.get(name)} in the model; "
-                "remove the file to start afresh"
+                "start afresh with --fresh"
             )
         with torch.no_grad():
             for name, value in self.masters.items():
@@ -105,6 +111,16 @@ class TrainState:
     def _show_masters(self) -> None:
         for name, parameter in self.model.named_parameters():
             parameter.copy_(self.masters[name])
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        whole = torch.load(path, weights_only=True)
+    except (RuntimeError, EOFError, KeyError, pickle.UnpicklingError) as error:
+        raise ValueError(f"{path} is damaged and cannot be read; start afresh with --fresh") from error
+    if not isinstance(whole, dict) or not whole.keys() >= _PARTS:
+        raise ValueError(f"{path} is no state of a training run; start afresh with --fresh")
+    return whole
 
 
 def _shapes(weights: dict[str, Tensor]) -> dict[str, tuple[int, ...]]:

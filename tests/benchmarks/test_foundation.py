@@ -1,11 +1,13 @@
 """The benchmark from end to end on a tiny model: both sides do the same work, and all of it is printed."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 
+from benchmarks import vocabulary
 from benchmarks.ceilings import FUNCTIONS, measure_ceilings, product_shapes
 from benchmarks.foundation import Plan, bound_sections, lab_sections, large_sections, main
 from benchmarks.machine import describe_run
@@ -129,3 +131,19 @@ def test_an_unknown_kind_is_refused_by_name(capsys: pytest.CaptureFixture[str]) 
     with pytest.raises(SystemExit):
         main(["--only", "answer,speed"])
     assert "'speed' is none of answer, ar, step, ceilings" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("threads", ["0", "-2", "two"])
+@pytest.mark.parametrize("bench", [main, vocabulary.main])
+def test_a_number_of_threads_that_is_none_is_refused(
+    bench: Callable[[list[str]], None], threads: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        bench([f"--threads={threads}"])
+    assert f"{threads!r} is no number of threads; give 1 or more" in capsys.readouterr().err
+
+
+def test_a_model_is_refused_where_none_but_random_weights_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--only", "step", "--model", "lab"])
+    assert "step is measured with random weights alone; drop it" in capsys.readouterr().err

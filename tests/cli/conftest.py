@@ -19,17 +19,17 @@ from mezzotint.train.lab import initialise, lab_config
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkpoint with lab's tokenizer and template, a canvas of 8 and a budget of 6 steps."""
-    return write_tiny(tmp_path_factory.mktemp("checkpoints") / "tiny", canvas_length=8)
+    """A checkpoint with lab's tokenizer and template, a canvas of 8 and a budget of 6 steps; no vision tower."""
+    return write_tiny(tmp_path_factory.mktemp("checkpoints") / "tiny", canvas_length=8, sees=False)
 
 
 @pytest.fixture(scope="session")
 def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same with a canvas of 64, as `lab` has it."""
-    return write_tiny(tmp_path_factory.mktemp("checkpoints") / "wide", canvas_length=64)
+    """The same with a canvas of 64 and a vision tower, as `lab` has it."""
+    return write_tiny(tmp_path_factory.mktemp("checkpoints") / "wide", canvas_length=64, sees=True)
 
 
-def write_tiny(folder: Path, canvas_length: int) -> Path:
+def write_tiny(folder: Path, *, canvas_length: int, sees: bool) -> Path:
     shape = lab_config(2048)
     layers = tuple(layer._replace(head_dim=8) for layer in shape.layers[1:3])
     sizes: dict[str, Any] = {
@@ -37,6 +37,7 @@ def write_tiny(folder: Path, canvas_length: int) -> Path:
         "intermediate_size": 16,
         "moe_intermediate_size": 8,
         "max_positions": 512,
+        "vision": shape.vision if sees else None,
     }
     config = replace(shape, layers=layers, canvas_length=canvas_length, **sizes)
     model = initialise(DiffusionGemma(config), seed=0)

@@ -1,5 +1,7 @@
 """A talk on the command line: what is remembered, what is forgotten, what ends it."""
 
+import runpy
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -95,3 +97,8 @@ def test_in_a_terminal_the_talk_goes_on_without_that_turn(
     assert "exceed the context of 512" in told.err
     assert told.err.endswith("(or /reset)\n")
     assert told.out.startswith(f"{answers[0]}\n— ar")
+
+
+def test_lines_are_read_where_there_is_no_readline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "readline", None)  # as on Windows: importing it raises
+    assert runpy.run_path(chat_verb.__file__)["chat"]

@@ -1,13 +1,15 @@
 """`mezzotint evaluate`: rows, records, what agrees between them and between runs, and what is refused."""
 
 import json
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from mezzotint.cli import app
+from mezzotint.cli.evaluate import Asked
 from mezzotint.evaluate.config import EvaluateConfig
 from mezzotint.evaluate.table import LEGEND
 from mezzotint.llm import LLM
@@ -165,3 +167,13 @@ def test_the_help_names_the_defaults_that_the_room_has() -> None:
     ar, diffusion = EvaluateConfig(decoders=("ar", "diffusion")).arms
     assert f"{ar.temperature:g} for ar and {diffusion.temperature:g} for diffusion unless" in help
     assert config.tasks == tuple(FAMILIES)
+
+
+def test_every_default_that_a_flag_tells_is_the_one_of_the_config() -> None:
+    hints = get_type_hints(Asked, include_extras=True)
+    helps = {name: hint.__metadata__[0].help for name, hint in hints.items()}
+    told = {name: found[1] for name, text in helps.items() if (found := re.search(r"; (\S+) unless given", text))}
+    config = EvaluateConfig()
+    numbers = {"n": str(config.n), "seed": str(config.seed)}
+    assert told == {"tasks": "all", "decoder": ",".join(config.decoders), **numbers}
+    assert (config.steps, config.sampler, config.temperature) == ((), None, None), "whose helps name the model's"

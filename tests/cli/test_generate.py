@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -61,6 +62,25 @@ def test_a_dash_reads_the_prompt_from_standard_input(cli: Cli) -> None:
     assert cli("generate", "-", *SMALL, input="two\nlines\n").stdout.splitlines()[:-1] == given
 
 
+def test_a_raw_prompt_keeps_its_last_line_break(cli: Cli) -> None:
+    def prompt_tokens(*arguments: str, given: str) -> int:
+        found = json.loads(cli("generate", "-", "--json", *arguments, *SMALL, input=given).stdout)
+        return int(found["usage"]["prompt_tokens"])
+
+    assert prompt_tokens("--raw", given="two\n") == prompt_tokens("--raw", given="two") + 1
+    assert prompt_tokens(given="two\n") == prompt_tokens(given="two")
+
+
+def test_a_vision_tower_that_is_left_out_is_told_unless_the_model_is_bundled(
+    cli: Cli, wide: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = r"text only for now: \d+ vision tensors of this checkpoint are left out\n"
+    assert re.fullmatch(told, cli("generate", "Hello", "--json", *SMALL, model=str(wide)).stderr)
+    assert re.fullmatch(told, cli("chat", *SMALL, model=str(wide), input="one\ntwo\n").stderr)
+    monkeypatch.setattr("mezzotint.cli.answer.BUNDLED", wide.parent)
+    assert cli("generate", "Hello", "--json", *SMALL, model=str(wide)).stderr == ""
+
+
 def test_a_raw_prompt_meets_no_template(cli: Cli, llm: LLM) -> None:
     [completion] = llm.generate("Hello", PARAMS)
     assert json.loads(cli("generate", "Hello", "--raw", "--json", *SMALL).stdout)["text"] == completion.text
@@ -99,7 +119,7 @@ def test_without_a_seed_the_receipt_tells_one_that_gives_the_same_answer(cli: Cl
         (["--model", "lab:fast"], "decoder is 'fast'"),
         (
             ["--model", "lab:ar", "--decoder", "diffusion"],
-            "--model is 'lab:ar', but --decoder is 'diffusion'",
+            "error: model is 'lab:ar', but --decoder is 'diffusion'",
         ),
         (["--model", "nowhere"], "no folder 'nowhere'"),
         (["--model", "."], "config.json does not exist"),

@@ -12,6 +12,7 @@ from typer.testing import Result
 
 from mezzotint import LLM, SamplingParams
 from mezzotint.cli.options import Decoding, Loading, Target, choose_target
+from mezzotint.model.locate import BUNDLED
 
 # A value that is not the default, and the flags under which it means something.
 DECODING: dict[str, tuple[Any, list[str]]] = {
@@ -39,7 +40,7 @@ class _Recorder:
     """Stands for LLM: keeps its options, and raises with the request."""
 
     options: dict[str, Any] = {}  # noqa: RUF012 (each test has its own subclass)
-    tokenizer = None
+    tokenizer, path = None, BUNDLED / "lab"
 
     def __init__(self, **options: Any) -> None:
         type(self).options = options
@@ -119,5 +120,5 @@ def test_a_folder_with_a_colon_in_its_name_is_a_folder(tmp_path: Path) -> None:
 
 
 def test_two_decoders_for_one_model_are_refused() -> None:
-    with pytest.raises(ValueError, match="--model is 'lab:ar', but --decoder is 'diffusion'"):
+    with pytest.raises(ValueError, match=r"^model is 'lab:ar', but --decoder is 'diffusion'"):
         choose_target("lab:ar", "diffusion")

@@ -1,6 +1,8 @@
 """A receipt as an object and as a line."""
 
 import json
+from dataclasses import replace
+from math import inf
 
 from mezzotint.cli.receipt import metrics, receipt_line, usage
 from mezzotint.types import Receipt
@@ -58,6 +60,11 @@ def test_metrics_are_in_milliseconds_with_the_work_under_diffusion() -> None:
             "entropy_bound": 0.1,
         },
     }
+
+
+def test_a_bound_that_bounds_nothing_is_none_for_json_knows_no_infinity() -> None:
+    found = metrics(replace(CANVAS, entropy_bound=inf), 0.4)
+    assert json.loads(json.dumps(found, allow_nan=False))["diffusion"]["entropy_bound"] is None
 
 
 def test_ar_has_the_same_metrics_without_a_canvas() -> None:

@@ -4,6 +4,7 @@ import json
 from dataclasses import fields
 from inspect import signature
 from io import StringIO
+from math import inf, nan
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,8 @@ def test_flags_left_out_leave_the_recipe_alone(calls: list[dict[str, Any]]) -> N
     [call] = calls
     del call["report"]
     assert call == {
-        "folder": Path("runs/lab"), "config": TrainConfig(), "minutes": None, "start": None, "compiled": True
+        "folder": Path("runs/lab"), "config": TrainConfig(), "minutes": None, "start": None, "resume": True,
+        "compiled": True,
     }  # fmt: skip
 
 
@@ -72,25 +74,39 @@ def test_the_other_flags_reach_the_recipe_too(calls: list[dict[str, Any]], tmp_p
     assert (call["folder"], call["minutes"], call["start"], call["compiled"]) == (
         tmp_path,
         2.5,
-        Path("there"),
+        "there",
         False,
     )
     assert result.stderr == f"the checkpoint is in {tmp_path / 'checkpoint'}\n"
 
 
-def test_a_fresh_run_discards_the_state_and_a_resumed_one_keeps_it(calls: list[Any], tmp_path: Path) -> None:
-    files = [tmp_path / name for name in ("state.pt", "curve.jsonl", "notes.txt")]
+def test_a_run_goes_on_unless_a_fresh_one_is_asked_for(calls: list[Any], tmp_path: Path) -> None:
+    (tmp_path / "state.pt").write_text("old")
+    train("--output", str(tmp_path))
+    train("--output", str(tmp_path), "--fresh")
+    assert [call["resume"] for call in calls] == [True, False]
+
+
+def test_a_fresh_run_whose_start_is_not_there_leaves_the_old_one(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("state.pt", "curve.jsonl")]
     for file in files:
         file.write_text("old")
-    train("--output", str(tmp_path))
-    assert [file.exists() for file in files] == [True, True, True]
-    train("--output", str(tmp_path), "--fresh")
-    assert [file.exists() for file in files] == [False, False, True]
+    options = ["--output", str(tmp_path), "--start", "nowhere", "--fresh", "--eager"]
+    result = CliRunner().invoke(app, ["train", "lab", *options])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "there is no folder 'nowhere'" in result.stderr
+    assert [file.read_text() for file in files] == ["old", "old"]
 
 
 @pytest.mark.usefixtures("calls")
 def test_without_a_terminal_a_report_is_a_json_line() -> None:
     assert json.loads(train().stdout) == ENTRY
+
+
+def test_a_loss_that_is_not_finite_is_null(capsys: pytest.CaptureFixture[str]) -> None:
+    with reporting(Console(file=StringIO()), 100, None) as report:
+        report({**ENTRY, "causal": nan, "norm": inf})
+    assert json.loads(capsys.readouterr().out) == {**ENTRY, "causal": None, "norm": None}
 
 
 @pytest.mark.parametrize(("minutes", "share"), [(None, " 20%"), (0.2, " 50%")])

@@ -50,6 +50,15 @@ def test_under_ar_tokens_are_counted() -> None:
     assert watcher.follow(BlockEvent(1, 0, [11], "b")).caption == "token 2 of at most 9"
 
 
+def test_the_rest_of_a_character_is_no_token() -> None:
+    watcher = Watcher(None, 9)
+    watcher.follow(BlockEvent(0, 3, [10, 11], "a"))
+    frame = watcher.follow(BlockEvent(0, 0, [], "\ufffd"))
+    assert frame.caption == "the rest of a character that was cut short"
+    assert (frame.settled, frame.cells) == ("a", [Cell("\ufffd", "stable")])
+    assert watcher.follow(draft(1, [10], [True])).settled == "a\ufffd"
+
+
 def test_no_token_can_move_the_cursor(tokenizer: Tokenizer) -> None:
     ids = tokenizer.encode_text("a\x1b[2J\r\n")
     for event in (draft(1, ids, [True] * len(ids)), BlockEvent(0, 1, ids, "a\x1b[2J\r\n")):

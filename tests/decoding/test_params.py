@@ -144,3 +144,14 @@ def test_the_requests_numbers_win() -> None:
     assert (asked.name, asked.budget, asked.entropy_bound, asked.t_max) == ("hf", 5, 0.0, 0.9)
     refining = SamplingParams(sampler="refine", steps=3, threshold=0.5, editing_threshold=0.8).resolve_sampler()
     assert (refining.budget, refining.threshold, refining.editing_threshold) == (3, 0.5, 0.8)
+
+
+def test_numpys_numbers_become_pythons() -> None:
+    params = SamplingParams(seed=np.int64(3), steps=np.int64(2), temperature=np.float32(0.5))
+    assert [type(value) for value in (params.seed, params.steps, params.temperature)] == [int, int, float]
+
+
+@pytest.mark.parametrize("bound", [float("inf"), float("nan")])
+def test_a_bound_that_is_not_finite_is_refused(bound: float) -> None:
+    with pytest.raises(ValueError, match="entropy_bound is"):
+        SamplingParams(entropy_bound=bound)

@@ -1,13 +1,13 @@
 """The same answers on a GPU; these tests run only where there is one."""
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 
 from mezzotint.decoding.generate import Block, Limits, generate_blocks, generate_tokens
 from mezzotint.decoding.params import SamplingParams
 from mezzotint.model.diffusion_gemma import DiffusionGemma
+from mezzotint.model.experts import Routing
+from tests.model.test_experts import case
 from tests.model.test_fused import CONFIGS, random_model, trace
 
 pytestmark = pytest.mark.gpu
@@ -17,9 +17,9 @@ PROMPT = list(range(5, 25))
 
 
 @pytest.fixture
-def pair() -> Iterator[tuple[DiffusionGemma, DiffusionGemma]]:
+def pair() -> tuple[DiffusionGemma, DiffusionGemma]:
     raw = CONFIGS["half of the experts"]
-    yield random_model(raw, torch.float64), random_model(raw, torch.float64).to("cuda")
+    return random_model(raw, torch.float64), random_model(raw, torch.float64).to("cuda")
 
 
 @torch.inference_mode()
@@ -47,3 +47,23 @@ def test_tokens_drawn_on_a_gpu_are_those_of_the_cpu(pair: tuple[DiffusionGemma, 
         for model in pair
     )
     assert device == host
+
+
+@torch.inference_mode()
+def test_rows_of_their_own_lengths_may_be_named_from_the_host(pair: tuple[DiffusionGemma, DiffusionGemma]) -> None:
+    ids, lengths = torch.arange(24).view(2, 12), torch.tensor([4, 3])
+    states = []
+    for model in pair:
+        kv = model.new_kv(2, 12)
+        model.encode(ids[:, :4], kv)
+        states.append(model.denoise(ids[:, 4:], kv, lengths=lengths).cpu())
+    assert (states[1] - states[0]).abs().max() <= 1e-9 * states[0].abs().max()
+
+
+@torch.inference_mode()
+def test_experts_on_a_gpu_say_the_same_at_every_run() -> None:
+    experts, x, routing = case(torch.float32)
+    many = Routing(*(part.repeat(400, 1).to("cuda") for part in routing))
+    tokens, experts = x.repeat(400, 1).to("cuda"), experts.to("cuda")
+    first = experts(tokens, many)
+    assert all(torch.equal(experts(tokens, many), first) for _ in range(20))

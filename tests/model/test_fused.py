@@ -1,14 +1,16 @@
 """Fused layers equal the plain ones on the same input."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from mezzotint.model.config import parse_config
 from mezzotint.model.diffusion_gemma import DiffusionGemma
-from mezzotint.model.fused import fuse, layer_bytes
+from mezzotint.model.fused import fuse, fuses, layer_bytes
+from mezzotint.model.product import Product
 
 SIZES: dict[str, Any] = {
     "vocab_size": 96,
@@ -102,3 +104,31 @@ def test_layer_bytes_count_layers_and_not_the_table() -> None:
     whole = sum(parameter.nbytes for parameter in model.parameters())
     outside = sum(p.nbytes for n, p in model.named_parameters() if not n.startswith("layers."))
     assert layer_bytes(model) == whole - outside
+
+
+def held(owner: Any) -> Iterator[Tensor]:
+    """Every tensor that a fused layer keeps, its products' and experts' too."""
+    for value in vars(owner).values():
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, nn.Module):
+            yield from value.parameters()
+        elif isinstance(value, Product):
+            yield from held(value)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("name", CONFIGS)
+def test_fused_copies_take_no_more_memory_than_the_layers(name: str, dtype: torch.dtype) -> None:
+    model = random_model(CONFIGS[name], dtype)
+    own = {parameter.data_ptr() for parameter in model.parameters()}
+    fuse(model)
+    copies = [tensor for runner in model.runners for tensor in held(runner)]
+    # A packed tensor shows no address, and is always a copy.
+    new = [each for each in copies if each.layout != torch.strided or each.data_ptr() not in own]
+    assert 0 < sum(each.numel() * each.itemsize for each in new) <= layer_bytes(model)
+
+
+def test_layers_are_held_twice_below_a_gibibyte() -> None:
+    assert fuses(2**30 - 1)
+    assert not fuses(2**30)

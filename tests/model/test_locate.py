@@ -42,7 +42,7 @@ def test_a_file_is_told_to_be_one(tmp_path: Path) -> None:
 def test_a_hub_id_downloads_only_what_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def download(hub_id: str, *, allow_patterns: list[str]) -> str:
         assert hub_id == "google/diffusiongemma-26B-A4B-it"
-        assert {"config.json", "tokenizer.json", "model-*-of-*.safetensors"} <= set(allow_patterns)
+        assert {"config.json", "tokenizer.json", "README.md", "model-*-of-*.safetensors"} <= set(allow_patterns)
         assert not any(pattern.startswith("*") for pattern in allow_patterns)
         return str(tmp_path)
 

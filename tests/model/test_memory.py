@@ -1,14 +1,17 @@
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 
-from mezzotint.model.config import shipped_config
+from mezzotint.model.config import parse_config, shipped_config
 from mezzotint.model.fields import CheckpointError
+from mezzotint.model.fused import layer_bytes
 from mezzotint.model.memory import MemoryEstimate, available_bytes, check_memory, estimate, outline
+from tests.model.checkpoints import RAW, random_model
 
 CPU = torch.device("cpu")
-NEED = MemoryEstimate(weights_bytes=3 * 2**30, kv_bytes=2**20, scratch_bytes=2**10)
+NEED = MemoryEstimate(weights_bytes=3 * 2**30, fused_bytes=2**12, kv_bytes=2**20, scratch_bytes=2**10)
 
 
 def test_the_released_weights_take_what_their_691_tensors_hold() -> None:
@@ -17,7 +20,16 @@ def test_the_released_weights_take_what_their_691_tensors_hold() -> None:
     need = estimate(config, dtype=torch.bfloat16, context_tokens=8192, rows=1)
     assert need.weights_bytes == 50_501_973_624
     assert need.kv_bytes == 8192 * 2 * (25 * 2 * 8 * 256 + 5 * 2 * 2 * 512)
+    assert need.fused_bytes == 0
     assert need.total_bytes == need.weights_bytes + need.kv_bytes + need.scratch_bytes
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+def test_a_small_checkpoint_is_counted_with_the_fused_copy_of_its_layers(dtype: torch.dtype) -> None:
+    config = parse_config(RAW)
+    need = estimate(config, dtype=dtype, context_tokens=8, rows=1)
+    assert need.fused_bytes == layer_bytes(random_model(config).to(dtype)) > 0
+    assert need.total_bytes == need.weights_bytes + need.fused_bytes + need.kv_bytes + need.scratch_bytes
 
 
 def test_rows_and_canvas_add_to_context_and_scratch_but_not_to_weights() -> None:
@@ -32,7 +44,7 @@ def test_rows_and_canvas_add_to_context_and_scratch_but_not_to_weights() -> None
 
 def test_too_little_memory_is_told_with_need_have_and_remedy() -> None:
     message = (
-        r"needs 3.0 GiB \(weights 3.0 GiB, keys and values 1.0 MiB, vocabulary pass 1.0 KiB\), "
+        r"needs 3.0 GiB \(weights 3.0 GiB, fused layers 4.0 KiB, keys and values 1.0 MiB, vocabulary pass 1.0 KiB\), "
         r"and cpu has 500 bytes as its limit; use a smaller checkpoint or dtype"
     )
     with pytest.raises(CheckpointError, match=message):
@@ -58,3 +70,25 @@ def test_an_outline_has_no_memory_and_draws_no_numbers(monkeypatch: pytest.Monke
     monkeypatch.setattr(torch.nn.init, "_no_grad_normal_", lambda *_: pytest.fail("numbers were drawn"))
     model = outline(shipped_config("diffusiongemma-26b-a4b"))
     assert {tensor.device.type for tensor in model.state_dict().values()} == {"meta"}
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"max": "4000", "current": "1000"}, 3000),
+        ({"max": "4000", "current": "1000", "stat": "anon 5\ninactive_file 70\nactive_file 8\nfile 99"}, 3078),
+        ({"max": "4000", "current": "5000"}, 0),
+        ({"max": "9999999", "current": "0"}, 8192),
+        ({"max": "max", "current": "1000"}, 8192),
+        ({}, 8192),
+    ],
+)
+def test_a_host_has_what_it_and_the_container_leave(
+    files: dict[str, str], expected: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "meminfo").write_text("MemTotal: 99 kB\nMemAvailable: 8 kB\n")
+    for name, text in files.items():
+        (tmp_path / f"memory.{name}").write_text(f"{text}\n")
+    monkeypatch.setattr("mezzotint.model.memory._MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr("mezzotint.model.memory._CGROUP", tmp_path)
+    assert available_bytes(CPU) == expected

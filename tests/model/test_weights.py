@@ -190,10 +190,31 @@ def test_a_head_equal_to_the_embedding_is_taken_as_tied(model: DiffusionGemma, f
 
 
 def test_a_weight_too_large_for_the_dtype_is_refused(folder: Path) -> None:
-    rewrite(folder, put("model.decoder.norm.weight", torch.full((16,), 1e6)))
-    load_model(folder)
-    with pytest.raises(CheckpointError, match=r"norm.weight is not finite in torch.float16 .* a wider one"):
+    rewrite(folder, put("model.decoder.norm.weight", torch.full((16,), 1e300, dtype=torch.float64)))
+    load_model(folder, dtype=torch.float64)
+    with pytest.raises(CheckpointError, match=r"norm.weight is not finite in torch.float32 .* a wider one"):
+        load_model(folder)
+
+
+def test_a_checkpoint_in_float16_is_read_as_float32_or_as_asked(folder: Path) -> None:
+    rewrite(folder, lambda tensors: tensors.update({name: tensor.half() for name, tensor in tensors.items()}))
+    assert inspect_checkpoint(folder).dtype == torch.float16
+    model = load_model(folder)
+    assert {tensor.dtype for tensor in model.state_dict().values()} == {torch.float32}
+    assert_same_weights(load_model(folder, dtype=torch.bfloat16), deepcopy(model).bfloat16())
+
+
+def test_float16_is_no_dtype_to_run_in(model: DiffusionGemma, folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"dtype is torch.float16, must be one of torch.float64, torch.float32"):
         load_model(folder, dtype=torch.float16)
+    with pytest.raises(CheckpointError, match=r"dtype is torch.float16, must be one of"):
+        write_checkpoint(model, tmp_path / "half", dtype=torch.float16)
+    assert not (tmp_path / "half").exists()
+
+
+def test_mps_is_refused_before_anything_is_looked_up() -> None:
+    with pytest.raises(CheckpointError, match=r"device 'mps:0' is not supported yet: it lacks float64.*; use cpu"):
+        load_model("nobody/nothing", device="mps:0")
 
 
 def test_a_config_key_that_nobody_knows_is_refused(folder: Path) -> None:

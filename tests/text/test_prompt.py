@@ -105,7 +105,7 @@ def test_ids_need_no_tokenizer_and_text_asks_for_it_by_name(folder: Path) -> Non
     assert encoder.tokenizer is None
     assert encoder.encode([5, 6], 2048) == [5, 6]
     for prompt in ("Hello", "", CHAT):
-        with pytest.raises(ValueError, match="has no tokenizer.json; give prompts as token ids") as caught:
+        with pytest.raises(ValueError, match=r"has no tokenizer\.json; give prompts as token ids") as caught:
             encoder.encode(prompt, 2048)
         assert str(folder) in str(caught.value)
 

@@ -1,5 +1,6 @@
 """Compiled parts change the rounding of a step and nothing else."""
 
+from pathlib import Path
 from shutil import which
 
 import pytest
@@ -8,6 +9,14 @@ import torch
 from mezzotint.train.compiled import compile_parts
 from mezzotint.train.config import TrainConfig
 from tests.train.tiny import cut, draw_samples, noisy, run, tiny_model
+
+
+def test_without_a_compiler_the_way_without_one_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    model = tiny_model()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ValueError, match=r"the C\+\+ compiler .*, which is not installed; .* add --eager"):
+        compile_parts(model)
+    assert not [module for module in model.modules() if module._compiled_call_impl is not None]
 
 
 @pytest.mark.slow

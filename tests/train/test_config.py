@@ -55,7 +55,7 @@ def test_a_value_outside_its_range_is_refused_by_name(wrong: dict[str, Any]) -> 
 
 def test_an_option_that_would_have_no_effect_is_refused() -> None:
     with pytest.raises(ValueError, match=r"sharpen is 0\.2; .* give on_policy"):
-        TrainConfig(sharpen=0.2)
+        TrainConfig(sharpen=0.2, on_policy=0.0)
     with pytest.raises(ValueError, match="canvases is 1; on_policy takes half"):
         TrainConfig(on_policy=0.5, canvases=1)
     TrainConfig(sharpen=0.2, on_policy=0.5, canvases=2)
@@ -94,7 +94,7 @@ def test_the_causal_loss_weighs_less_once_it_is_learnt() -> None:
 
 
 def test_the_asked_share_of_steps_is_on_policy_with_every_budget() -> None:
-    config = TrainConfig(on_policy=0.3, on_policy_budgets=(2, 5))
+    config = TrainConfig(on_policy=0.3, on_policy_budgets=(2, 5), on_policy_from=0.0)
     budgets = [config.plan(step, 1.0).budget for step in range(4000)]
     assert 0.27 < sum(budget is not None for budget in budgets) / 4000 < 0.33
     assert 0.4 < budgets.count(2) / (budgets.count(2) + budgets.count(5)) < 0.6
@@ -102,5 +102,10 @@ def test_the_asked_share_of_steps_is_on_policy_with_every_budget() -> None:
     assert budgets != [replace(config, seed=1).plan(step, 1.0).budget for step in range(4000)]
 
 
-def test_no_step_is_on_policy_unless_asked() -> None:
-    assert all(TrainConfig().plan(step, 1.0).budget is None for step in range(200))
+def test_no_step_is_on_policy_before_its_share_of_the_run_is_over() -> None:
+    config = TrainConfig(steps=400, on_policy=1.0, on_policy_from=0.25)
+    assert [config.plan(step, 1.0).budget is None for step in range(400)] == [True] * 100 + [False] * 300
+
+
+def test_no_step_is_on_policy_where_none_is_asked() -> None:
+    assert all(TrainConfig(on_policy=0.0).plan(step, 1.0).budget is None for step in range(3000, 3200))

@@ -216,3 +216,36 @@ def test_the_start_depends_on_the_seed_only() -> None:
     one, same, other = weights(1), weights(1), weights(2)
     assert all(torch.equal(one[name], same[name]) for name in one)
     assert not torch.equal(one["embed_tokens.weight"], other["embed_tokens.weight"])
+
+
+def test_a_fresh_run_discards_state_and_curve_and_leaves_the_rest(tmp_path: Path) -> None:
+    for name in ("state.pt", "curve.jsonl", "notes.txt"):
+        (tmp_path / name).write_text("old")
+    train_lab(tmp_path, replace(CONFIG, steps=1), report=lambda _: None, resume=False, compiled=False)
+    assert len((tmp_path / "curve.jsonl").read_text().splitlines()) == 1
+    assert (tmp_path / "notes.txt").read_text() == "old"
+
+
+@pytest.mark.parametrize("here", [False, True], ids=["no checkpoint", "another shape"])
+def test_a_fresh_run_that_cannot_start_discards_nothing(
+    trained: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, here: bool
+) -> None:
+    monkeypatch.setattr(lab, "lab_config", lambda size: replace(shrunken(size), sliding_window=128))
+    start = str(trained.checkpoint) if here else "nowhere"
+    for name in ("state.pt", "curve.jsonl"):
+        (tmp_path / name).write_text("old")
+    with pytest.raises(ValueError, match="is not of lab's shape" if here else "no folder 'nowhere'"):
+        train_lab(tmp_path, CONFIG, report=lambda _: None, start=start, resume=False, compiled=False)
+    assert {file.name: file.read_text() for file in tmp_path.iterdir()} == {"state.pt": "old", "curve.jsonl": "old"}
+
+
+def test_the_bundled_lab_is_a_start_by_its_name(trained: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked: list[object] = []
+
+    def load(start: object, *, dtype: torch.dtype) -> DiffusionGemma:
+        asked.append(start)
+        return load_model(trained.checkpoint, dtype=dtype)
+
+    monkeypatch.setattr(lab, "load_model", load)
+    train_lab(tmp_path, replace(CONFIG, steps=1), report=lambda _: None, start="lab", compiled=False)
+    assert asked == ["lab"]

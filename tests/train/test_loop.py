@@ -28,6 +28,7 @@ CONFIG = TrainConfig(
     warmup=5,
     easy_until=0.3,
     on_policy=0.5,
+    on_policy_from=0.0,
     on_policy_budgets=(2, 3),
     sharpen=0.1,
     log_every=1,

@@ -217,7 +217,7 @@ def test_an_interrupted_write_leaves_the_old_file_whole(tmp_path: Path, monkeypa
             replace(SHAPE, hidden_size=24),
             r"embed_tokens\.weight has shape \(24, 16\) in the file and \(24, 24\)",
         ),
-        (replace(SHAPE, layers=SHAPE.layers[:2]), r"layers\.2\..* in the file and None in the model; remove"),
+        (replace(SHAPE, layers=SHAPE.layers[:2]), r"layers\.2\..* in the file and None in the model; start afresh"),
     ],
     ids=["wider", "fewer layers"],
 )
@@ -225,3 +225,19 @@ def test_the_state_of_another_shape_is_refused(tmp_path: Path, other: Any, told:
     begin().save(tmp_path / "state.pt")
     with pytest.raises(ValueError, match=told):
         TrainState(Watched(other), CONFIG).load(tmp_path / "state.pt")
+
+
+@pytest.mark.parametrize("kept", [0, 100, -1000])
+def test_a_file_that_was_cut_short_is_named_with_its_remedy(tmp_path: Path, kept: int) -> None:
+    file = tmp_path / "state.pt"
+    begin().save(file)
+    file.write_bytes(file.read_bytes()[:kept])
+    with pytest.raises(ValueError, match=r"state\.pt is damaged and cannot be read; start afresh with --fresh"):
+        begin().load(file)
+
+
+@pytest.mark.parametrize("content", [[1], {"step": 3}])
+def test_a_file_of_something_else_is_named_too(tmp_path: Path, content: Any) -> None:
+    torch.save(content, tmp_path / "state.pt")
+    with pytest.raises(ValueError, match=r"state\.pt is no state of a training run; start afresh with --fresh"):
+        begin().load(tmp_path / "state.pt")
