@@ -18,7 +18,7 @@ def main(model: str = "lab") -> None:
     console, llm = Console(highlight=False), LLM(model)
     table = Table("task", "decoder", "accepted", "steps", "forwards", "tokens/forward", "seconds", box=None)
     for name in ("extract", "parallel_rule"):
-        example = FAMILIES[name].generate(0, "test")
+        example = FAMILIES[name].generate(2, "test")
         console.print(f"\n{example.messages[0]['content']}", style="bold", markup=False, soft_wrap=True)
         for params in RUNS:
             *drafts, completion = llm.stream(list(example.messages), params)
