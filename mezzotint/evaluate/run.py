@@ -7,6 +7,7 @@ from typing import Any
 from mezzotint.evaluate.config import Arm, EvaluateConfig, Prompt
 from mezzotint.llm import LLM, Completion
 from mezzotint.tasks import FAMILIES, Example
+from mezzotint.text.parse import Reply
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +57,7 @@ def _answer(llm: LLM, prompt: Prompt, arm: Arm) -> Answer:
     example = family.generate(prompt.seed, "test")
     params = arm.params(max_tokens=answer_limit(llm, example), seed=prompt.seed)
     [completion] = llm.generate(list(example.messages), params)
-    accepted = family.accept(example, completion.text)
+    accepted = family.accept(example, Reply(completion.text))
     return Answer(prompt=prompt, arm=arm, example=example, completion=completion, accepted=accepted)
 
 

@@ -14,6 +14,7 @@ from mezzotint.tasks.family import Example, Family, Split, example_random
 from mezzotint.tasks.records import RECORDS, Record
 from mezzotint.tasks.values import draw_word
 from mezzotint.tasks.wording import compose
+from mezzotint.text.parse import Reply
 
 _ENOUGH_SENTENCES = 4  # a text of fewer is given another field and an aside that nobody asked for
 # Sentences that tell no field; `{word}` is an invented word, `{count}` a number that no field asks for.
@@ -53,15 +54,15 @@ def generate(seed: int, split: Split) -> Example:
     )
 
 
-def accept(example: Example, text: str) -> bool:
-    """Check that `text` is one strict JSON object with exactly the right keys, types and values.
+def accept(example: Example, reply: Reply) -> bool:
+    """Check that the content of `reply` is one strict JSON object with exactly the right keys, types and values.
 
     Keys may come in any order; an integer must be written as one, a number counts by value.
     White space around tokens is allowed.
     Returns: true for a right answer only.
     """
     try:
-        found = json.loads(text.strip(), object_pairs_hook=_refuse_repeats)
+        found = json.loads(reply.content.strip(), object_pairs_hook=_refuse_repeats)
     except (ValueError, RecursionError):
         return False
     # NaN and the infinities, which Python reads, equal no answer.

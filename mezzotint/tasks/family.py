@@ -2,21 +2,41 @@
 
 import random
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
+
+from mezzotint.text.parse import Reply, ToolCall
 
 Split = Literal["train", "test"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Example:
-    """One question with its right answer; `schema` is the full JSON Schema of a JSON answer."""
+    """One question with its right answer.
+
+    answer: the content of the right reply; reasoning, calls: its thoughts and calls of tools.
+    schema: the full JSON Schema of a JSON answer. tools, thinking: what the chat template is told beside messages.
+    begins: what already stands in the model's turn before the answer; ends: what stands right behind it, so that
+    a canvas sees both sides. variant: a part of the family that scores may be reported by, else empty.
+    """
 
     family: str
-    messages: tuple[dict[str, str], ...]
+    messages: tuple[dict[str, Any], ...]
     answer: str
     schema: dict[str, Any] | None = None
+    reasoning: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    tools: tuple[Mapping[str, Any], ...] = ()
+    thinking: bool = False
+    begins: str = ""
+    ends: str = ""
+    variant: str = ""
+
+    @property
+    def reply(self) -> Reply:
+        """The right reply as a whole."""
+        return Reply(self.answer, self.reasoning, self.calls)
 
 
 class Family(NamedTuple):
@@ -24,7 +44,7 @@ class Family(NamedTuple):
 
     name: str
     generate: Callable[[int, Split], Example]
-    accept: Callable[[Example, str], bool]
+    accept: Callable[[Example, Reply], bool]
 
 
 def example_random(family: str, split: Split, seed: int) -> random.Random:

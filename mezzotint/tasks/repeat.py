@@ -7,6 +7,7 @@ from random import Random
 
 from mezzotint.tasks.family import Example, Family, Split, example_random
 from mezzotint.tasks.values import DATE, EMAIL, IDENTIFIER, NAME, PLACE, PRICE, TIME, Kind
+from mezzotint.text.parse import Reply
 
 _KINDS: dict[str, Kind] = {
     "name": NAME,
@@ -29,12 +30,12 @@ def generate(seed: int, split: Split) -> Example:
     return Example(family="repeat", messages=({"role": "user", "content": prompt},), answer=answer)
 
 
-def accept(example: Example, text: str) -> bool:
-    """Check that `text` is exactly the right line; white space around it is allowed.
+def accept(example: Example, reply: Reply) -> bool:
+    """Check that the content of `reply` is exactly the right line; white space around it is allowed.
 
     Returns: true for the right answer only.
     """
-    return text.strip() == example.answer
+    return reply.content.strip() == example.answer
 
 
 def _draw_line(rng: Random, split: Split) -> tuple[str, str]:

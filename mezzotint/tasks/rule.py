@@ -6,6 +6,7 @@ A tenth of the 256 tables, chosen by hash, is held out: test always uses a held-
 from functools import cache, partial
 
 from mezzotint.tasks.family import Example, Family, Split, example_random, is_held_out
+from mezzotint.text.parse import Reply
 
 BITS = 24
 _PROMPT = {
@@ -48,12 +49,12 @@ def tables(split: Split) -> tuple[int, ...]:
     return tuple(table for table in range(256) if is_held_out(f"table {table}", 10) == (split == "test"))
 
 
-def accept(example: Example, text: str) -> bool:
-    """Check that `text` is exactly the right bits; white space around them is allowed.
+def accept(example: Example, reply: Reply) -> bool:
+    """Check that the content of `reply` is exactly the right bits; white space around them is allowed.
 
     Returns: true for the right answer only.
     """
-    return text.strip() == example.answer
+    return reply.content.strip() == example.answer
 
 
 def _generate(family: str, seed: int, split: Split) -> Example:

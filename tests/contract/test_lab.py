@@ -9,6 +9,7 @@ import transformers
 from mezzotint.llm import LLM, Completion, SamplingParams
 from mezzotint.model.weights import inspect_checkpoint, resolve
 from mezzotint.tasks import FAMILIES, Example
+from mezzotint.text.parse import Reply
 
 FOLDER = resolve("lab")
 EXTRACT = FAMILIES["extract"]
@@ -67,20 +68,20 @@ def test_transformers_generates_with_it_and_ends_its_turn(oracle: transformers.P
         prompt = torch.tensor([lab.encode(list(example.messages))])
         sequence = oracle.generate(input_ids=prompt, max_new_tokens=64).sequences[0, prompt.shape[1] :].tolist()
         assert lab.tokenizer.control["<turn|>"] in sequence
-        accepted += EXTRACT.accept(example, lab.tokenizer.decode(sequence))
+        accepted += EXTRACT.accept(example, Reply(lab.tokenizer.decode(sequence)))
     assert accepted >= 1
 
 
 def test_ar_answers_most_held_out_prompts_exactly(lab: LLM) -> None:
     examples = held_out(16)
     texts = answers(lab, examples, SamplingParams(decoder="ar", temperature=0, max_tokens=64))
-    assert sum(EXTRACT.accept(e, a.text) for e, a in zip(examples, texts, strict=True)) >= 12
+    assert sum(EXTRACT.accept(e, Reply(a.text)) for e, a in zip(examples, texts, strict=True)) >= 12
 
 
 def test_diffusion_answers_many_held_out_prompts_at_three_tokens_a_forward(lab: LLM) -> None:
     examples = held_out(16)
     given = answers(lab, examples, SamplingParams(max_tokens=64, seed=0))
-    assert sum(EXTRACT.accept(e, a.text) for e, a in zip(examples, given, strict=True)) >= 8
+    assert sum(EXTRACT.accept(e, Reply(a.text)) for e, a in zip(examples, given, strict=True)) >= 8
     tokens = sum(answer.receipt.output_tokens for answer in given)
     assert tokens / sum(answer.receipt.forwards for answer in given) >= 3
     assert all(answer.finish_reason == "stop" for answer in given)

@@ -12,6 +12,7 @@ from mezzotint.tasks import Example, Split, extract
 from mezzotint.tasks.extract import ASIDES, UNSEEN_ASIDES, accept, generate
 from mezzotint.tasks.records import RECORDS
 from mezzotint.tasks.values import Kind
+from mezzotint.text.parse import Reply
 from tests.tasks.templates import natural_sentences, templates
 
 SPLITS: tuple[Split, ...] = ("train", "test")
@@ -155,7 +156,7 @@ def test_key_order_and_white_space_do_not_matter(seed: int, data: st.DataObject)
     example = generate(seed, "test")
     pairs = list(json.loads(example.answer).items())
     shuffled = dict(data.draw(st.permutations(pairs)))
-    assert accept(example, f" {json.dumps(shuffled, indent=2)}\n")
+    assert accept(example, Reply(f" {json.dumps(shuffled, indent=2)}\n"))
 
 
 @given(seed=SEEDS, data=st.data())
@@ -165,7 +166,7 @@ def test_one_changed_value_is_refused(seed: int, data: st.DataObject) -> None:
     key = data.draw(st.sampled_from(sorted(answer)))
     value = answer[key]
     for wrong in [value[:-1], value + "s", value.swapcase() + "."] if isinstance(value, str) else [value + 1, -value]:
-        assert not accept(example, dump({**answer, key: wrong}))
+        assert not accept(example, Reply(dump({**answer, key: wrong})))
 
 
 @given(seed=SEEDS, data=st.data())
@@ -180,7 +181,7 @@ def test_a_value_of_the_wrong_type_is_refused(seed: int, data: st.DataObject) ->
     if isinstance(value, int):
         wrong.append(float(value))
     for other in wrong:
-        assert not accept(example, dump({**answer, key: other}))
+        assert not accept(example, Reply(dump({**answer, key: other})))
 
 
 @given(seed=SEEDS, data=st.data())
@@ -188,15 +189,15 @@ def test_a_missing_and_an_extra_key_are_refused(seed: int, data: st.DataObject) 
     example = generate(seed, "test")
     answer = json.loads(example.answer)
     key = data.draw(st.sampled_from(sorted(answer)))
-    assert not accept(example, dump({other: value for other, value in answer.items() if other != key}))
-    assert not accept(example, dump({**answer, "extra": 1}))
-    assert not accept(example, dump({**{k: v for k, v in answer.items() if k != key}, f"{key}s": answer[key]}))
+    assert not accept(example, Reply(dump({other: value for other, value in answer.items() if other != key})))
+    assert not accept(example, Reply(dump({**answer, "extra": 1})))
+    assert not accept(example, Reply(dump({**{k: v for k, v in answer.items() if k != key}, f"{key}s": answer[key]})))
 
 
 def test_a_repeated_key_is_refused_even_with_the_right_value() -> None:
     example = generate(4, "test")
     key, value = next(iter(json.loads(example.answer).items()))
-    assert not accept(example, example.answer[:-1] + f",{json.dumps(key)}:{json.dumps(value)}}}")
+    assert not accept(example, Reply(example.answer[:-1] + f",{json.dumps(key)}:{json.dumps(value)}}}"))
 
 
 @pytest.mark.parametrize(
@@ -213,7 +214,7 @@ def test_a_repeated_key_is_refused_even_with_the_right_value() -> None:
 )
 def test_text_around_the_object_is_refused(wrap: str) -> None:
     example = generate(7, "test")
-    assert not accept(example, wrap.format(example.answer))
+    assert not accept(example, Reply(wrap.format(example.answer)))
 
 
 @pytest.mark.parametrize(
@@ -222,7 +223,7 @@ def test_text_around_the_object_is_refused(wrap: str) -> None:
     ids=lambda text: text[:12],
 )
 def test_what_is_not_the_object_is_refused_without_an_error(text: str) -> None:
-    assert not accept(generate(0, "train"), text)
+    assert not accept(generate(0, "train"), Reply(text))
 
 
 def priced_example() -> Example:
@@ -231,7 +232,7 @@ def priced_example() -> Example:
 
 @pytest.mark.parametrize("text", ['{"price":12.50,"nights":3}', '{"price":1.25e1,"nights":3}'])
 def test_a_number_counts_by_value(text: str) -> None:
-    assert accept(priced_example(), text)
+    assert accept(priced_example(), Reply(text))
 
 
 @pytest.mark.parametrize(
@@ -247,11 +248,11 @@ def test_a_number_counts_by_value(text: str) -> None:
     ],
 )
 def test_numbers_that_differ_or_are_not_json_are_refused(text: str) -> None:
-    assert not accept(priced_example(), text)
+    assert not accept(priced_example(), Reply(text))
 
 
 def test_true_is_not_the_number_one() -> None:
     example = Example(family="extract", messages=(), answer='{"price":1.0,"nights":1}')
-    assert accept(example, '{"price":1,"nights":1}')
-    assert not accept(example, '{"price":true,"nights":1}')
-    assert not accept(example, '{"price":1.0,"nights":true}')
+    assert accept(example, Reply('{"price":1,"nights":1}'))
+    assert not accept(example, Reply('{"price":true,"nights":1}'))
+    assert not accept(example, Reply('{"price":1.0,"nights":true}'))

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from mezzotint.tasks import FAMILIES, Split
 from mezzotint.tasks.family import is_held_out
+from mezzotint.text.parse import Reply
 
 SPLITS: tuple[Split, ...] = ("train", "test")
 
@@ -24,9 +25,9 @@ def test_an_example_depends_on_family_split_and_seed_only(name: str, seed: int, 
 def test_the_known_answer_is_accepted_and_nothing_is_not(name: str, seed: int, split: Split) -> None:
     family = FAMILIES[name]
     example = family.generate(seed, split)
-    assert family.accept(example, example.answer)
-    assert family.accept(example, f"\n {example.answer}\t")
-    assert not family.accept(example, "")
+    assert family.accept(example, Reply(example.answer))
+    assert family.accept(example, Reply(f"\n {example.answer}\t"))
+    assert not family.accept(example, Reply(""))
 
 
 @pytest.mark.parametrize("name", FAMILIES)

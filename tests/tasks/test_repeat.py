@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from mezzotint.tasks import Split
 from mezzotint.tasks.family import Example
 from mezzotint.tasks.repeat import accept, generate
+from mezzotint.text.parse import Reply
 
 SPLITS: tuple[Split, ...] = ("train", "test")
 SEEDS = st.integers(0, 2**40)
@@ -108,8 +109,8 @@ def test_one_changed_or_lost_character_is_refused(seed: int, data: st.DataObject
     place = data.draw(st.integers(0, len(right) - 1))
     other = data.draw(st.characters(codec="ascii", categories=["L", "N"]))
     assume(other != right[place])
-    assert not accept(example, right[:place] + other + right[place + 1 :])
-    assert not accept(example, right[:place] + right[place + 1 :])
+    assert not accept(example, Reply(right[:place] + other + right[place + 1 :]))
+    assert not accept(example, Reply(right[:place] + right[place + 1 :]))
 
 
 @given(seed=SEEDS.filter(is_lookup))
@@ -121,20 +122,20 @@ def test_another_order_another_mark_and_a_value_too_few_or_too_many_are_refused(
     right = [values[key] for key in asked]
     spare = next(value for key, value in values.items() if key not in asked[:1])
     for wrong in (right[::-1], right[:-1], right[1:], [*right, spare], [spare, *right[1:]]):
-        assert (wrong == right) is accept(example, "; ".join(wrong))
+        assert (wrong == right) is accept(example, Reply("; ".join(wrong)))
     for mark in (", ", ";", "\n", " "):
-        assert not accept(example, mark.join(right))
+        assert not accept(example, Reply(mark.join(right)))
 
 
 @pytest.mark.parametrize("wrap", ["{0}.", '"{0}"', "{0}\n{0}", "Answer: {0}", "{0};", "{0} ok"])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_text_around_the_line_is_refused(seed: int, wrap: str) -> None:
     example = generate(seed, "test")
-    assert not accept(example, wrap.format(example.answer))
+    assert not accept(example, Reply(wrap.format(example.answer)))
 
 
 @given(seed=SEEDS)
 def test_another_case_is_refused_and_white_space_around_is_not(seed: int) -> None:
     example = generate(seed, "test")
-    assert accept(example, f"\n {example.answer} \t\n")
-    assert (example.answer.upper() == example.answer) is accept(example, example.answer.upper())
+    assert accept(example, Reply(f"\n {example.answer} \t\n"))
+    assert (example.answer.upper() == example.answer) is accept(example, Reply(example.answer.upper()))

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from mezzotint.tasks import FAMILIES, Split
 from mezzotint.tasks.rule import BITS, apply_parallel, apply_sequential, tables
+from mezzotint.text.parse import Reply
 
 NAMES = ("parallel_rule", "sequential_rule")
 SPLITS: tuple[Split, ...] = ("train", "test")
@@ -82,7 +83,9 @@ def test_questions_and_answers_keep_their_length(name: str) -> None:
 def test_one_wrong_bit_is_refused(name: str, seed: int, position: int) -> None:
     example = FAMILIES[name].generate(seed, "test")
     flipped = "10"[int(example.answer[position])]
-    assert not FAMILIES[name].accept(example, example.answer[:position] + flipped + example.answer[position + 1 :])
+    assert not FAMILIES[name].accept(
+        example, Reply(example.answer[:position] + flipped + example.answer[position + 1 :])
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -94,4 +97,4 @@ def test_missing_spaced_and_trailing_bits_are_refused(name: str) -> None:
         " ".join(example.answer),
         f"{example.answer} done",
     ):
-        assert not FAMILIES[name].accept(example, text)
+        assert not FAMILIES[name].accept(example, Reply(text))
