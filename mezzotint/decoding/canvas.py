@@ -7,7 +7,8 @@ from torch import Tensor
 
 
 class Pins(NamedTuple):
-    """mask [C] bool, True where the token is given; tokens [C] int64, read only there.
+    """mask [C] bool, True where the token is given; tokens [C] int64, read only there. Both may be
+    [B, C], each row with pins of its own, under the entropy-bound rule.
 
     Source: contract 13.
     """
@@ -20,8 +21,8 @@ class Pins(NamedTuple):
         return torch.where(self.mask, self.tokens, canvas)
 
     def write_soft(self, soft: Tensor, given: Tensor) -> Tensor:
-        """soft [B, C, D] with the embedding of the given tokens, given [C, D], in place."""
-        return torch.where(self.mask.to(soft.device)[:, None], given, soft)
+        """soft [B, C, D] with the embedding of the given tokens, given [C, D] or [B, C, D], in place."""
+        return torch.where(self.mask.to(soft.device)[..., None], given, soft)
 
 
 def no_pins(width: int) -> Pins:

@@ -31,6 +31,8 @@ class TrainConfig:
     on_policy: share of the steps, once on_policy_from of the run is over, that take half of their canvases from the
     model's own sampler.
     peak_rate: AdamW's; Muon's is matrix_rate × as high (its updates are scaled to the same rms).
+    pinned: share of the canvases that are given some of their tokens; blanks: share of the texts with a blank whose
+    canvas is given what stands behind it.
     causal_weight: falls to 0.3 of itself once the causal loss is below 0.05 nats. Times in seconds.
     Raises: ValueError naming field, value and limit.
     """
@@ -57,6 +59,8 @@ class TrainConfig:
     all_noise: float = 0.1
     span_noise: float = 0.3
     conditioned: float = 0.5
+    pinned: float = 0.1
+    blanks: float = 0.7
     on_policy: float = 0.3
     on_policy_from: float = 0.5
     on_policy_budgets: tuple[int, ...] = (4, 8, 12, 16)
@@ -74,7 +78,7 @@ class TrainConfig:
             self._require(name, getattr(self, name) > 0, "must be above 0")
         for name in ("warmup", "weight_decay", "causal_weight", "prompt_weight", "sharpen", "checkpoint_s"):
             self._require(name, getattr(self, name) >= 0, "must be at least 0")
-        for name in ("final_share", "ema", "conditioned", "on_policy"):
+        for name in ("final_share", "ema", "conditioned", "pinned", "blanks", "on_policy"):
             self._require(name, 0 <= getattr(self, name) <= 1, "must lie between 0 and 1")
         for name in ("easy_until", "easy_noise", "all_noise", "span_noise", "on_policy_from"):
             self._require(name, 0 <= getattr(self, name) <= 1, "must lie between 0 and 1")

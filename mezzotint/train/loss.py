@@ -15,6 +15,7 @@ import torch
 from torch import Generator, Tensor
 from torch.nn import functional as F
 
+from mezzotint.decoding.canvas import Pins
 from mezzotint.decoding.sampler import SAMPLERS
 from mezzotint.model.diffusion_gemma import DiffusionGemma
 from mezzotint.train.config import Plan, TrainConfig
@@ -24,10 +25,11 @@ from mezzotint.train.onpolicy import States, visit_states
 
 
 class Canvases(NamedTuple):
-    """N noisy copies of blocks: ids and targets [N, C]; rows [N], whose they are; noise [N], its share t."""
+    """N noisy copies of blocks: ids, targets and pinned [N, C]; rows [N], whose they are; noise [N], its share t."""
 
     ids: Tensor
     targets: Tensor
+    pinned: Tensor
     rows: Tensor
     noise: Tensor
 
@@ -44,11 +46,11 @@ def corrupt(batch: Batch, config: TrainConfig, *, vocab_size: int, easy: bool, g
     """Draw K noisy canvases a row, those of one row together, their noise shares stratified over [0, 1).
 
     Either each token becomes a uniform id with probability t, or one run of a share t of the tokens does.
-    A share config.all_noise has t 1, unless `easy`: then no t is above config.easy_noise.
+    A share config.all_noise has t 1, unless `easy`: then no t is above config.easy_noise. Pins stay as they are.
     """
     B = batch.block.shape[0]
     rows = torch.arange(B).repeat_interleave(config.canvases)
-    targets = batch.block[rows]
+    targets, pinned = batch.block[rows], batch.pinned[rows]
     count, width = targets.shape
     strata = torch.arange(config.canvases) / config.canvases
     noise = ((torch.rand(B, 1, generator=generator) + strata) % 1).reshape(-1)
@@ -58,9 +60,9 @@ def corrupt(batch: Batch, config: TrainConfig, *, vocab_size: int, easy: bool, g
     start = (torch.rand(count, generator=generator) * width).long()[:, None]
     run = (torch.arange(width) - start) % width < (noise * width)[:, None]
     in_a_run = torch.rand(count, 1, generator=generator) < config.span_noise
-    replaced = torch.where(in_a_run, run, scattered)
+    replaced = torch.where(in_a_run, run, scattered) & ~pinned
     random_ids = torch.randint(vocab_size, (count, width), generator=generator)
-    return Canvases(torch.where(replaced, random_ids, targets), targets, rows, noise)
+    return Canvases(torch.where(replaced, random_ids, targets), targets, pinned, rows, noise)
 
 
 def joint_loss(
@@ -82,7 +84,8 @@ def joint_loss(
     contexts = blocks.rows(canvases.rows)
     states = _first_pass(model, canvases, contexts, config.conditioned, generator)
     if plan.budget is not None:
-        states = _visit(model, states, blocks, plan.budget, generator)
+        pins = Pins(batch.pinned, batch.block)
+        states = _visit(model, states, blocks, pins, plan.budget, generator)
     hidden = model.denoise(states.ids, contexts.kv, states.soft, lengths=contexts.lengths)
     logits = model.logits(hidden)
     denoise = F.cross_entropy(logits.flatten(0, 1), canvases.targets.flatten())
@@ -118,7 +121,9 @@ def _first_pass(
         behind = contexts.rows(chosen)
         hidden = model.denoise(canvases.ids[chosen], behind.kv, lengths=behind.lengths)
         temperature = sampler.t_min + (sampler.t_max - sampler.t_min) * canvases.noise[chosen]
-        soft[chosen] = _soft_embedding(model, model.logits(hidden) / temperature[:, None, None])
+        expected = _soft_embedding(model, model.logits(hidden) / temperature[:, None, None])
+        pins = Pins(canvases.pinned[chosen], canvases.targets[chosen])
+        soft[chosen] = pins.write_soft(expected, model.embed(pins.tokens))
     return States(canvases.ids, soft)
 
 
@@ -128,13 +133,14 @@ def _soft_embedding(model: DiffusionGemma, logits: Tensor) -> Tensor:
     return weights @ model.embed_tokens.weight * model.embedding_scale
 
 
-def _visit(model: DiffusionGemma, states: States, blocks: Contexts, budget: int, generator: Generator) -> States:
+def _visit(
+    model: DiffusionGemma, states: States, blocks: Contexts, pins: Pins, budget: int, generator: Generator
+) -> States:
     """The states, the first half of each row's replaced by ones that a sampler of `budget` steps meets."""
-    B, width = blocks.lengths.shape[0], states.ids.shape[1]
-    kept = states.ids.shape[0] // B // 2
+    kept = states.ids.shape[0] // blocks.lengths.shape[0] // 2
     sampler = replace(SAMPLERS["report"], budget=budget)
-    visited = visit_states(model, blocks, sampler, width=width, kept=kept, generator=generator)
-    places = torch.arange(states.ids.shape[0]).view(B, -1)[:, :kept].flatten()
+    visited = visit_states(model, blocks, sampler, pins, kept=kept, generator=generator)
+    places = torch.arange(states.ids.shape[0]).view(len(blocks.lengths), -1)[:, :kept].flatten()
     return States(states.ids.index_copy(0, places, visited.ids), states.soft.index_copy(0, places, visited.soft))
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from mezzotint.decoding.canvas import no_pins
+from mezzotint.decoding.canvas import Pins
 from mezzotint.decoding.sampler import Draws, Sampler, start_canvas, update_canvas
 from mezzotint.model.diffusion_gemma import DiffusionGemma
 from mezzotint.model.vocabulary import read_logits
@@ -32,17 +32,17 @@ def visit_states(
     model: DiffusionGemma,
     contexts: Contexts,
     sampler: Sampler,
+    pins: Pins,
     *,
-    width: int,
     kept: int,
     generator: Generator,
 ) -> States:
-    """Roll out `sampler` on a canvas of `width` tokens behind each of B contexts; keep `kept` states of each.
+    """Roll out `sampler` on a canvas behind each of B contexts, its pins [B, C]; keep `kept` states of each.
 
     They are drawn from the canvas's live states, none twice where there are enough.
     Returns: B · kept states, those of one canvas together.
     """
-    trace = roll_out(model, contexts, sampler, width=width, generator=generator)
+    trace = roll_out(model, contexts, sampler, pins, generator=generator)
     chance = torch.where(trace.live, torch.rand(trace.live.shape, generator=generator), -1.0)
     steps = chance.topk(min(kept, chance.shape[0]), 0).indices
     steps = steps[torch.arange(kept) % steps.shape[0]].T.flatten()
@@ -52,15 +52,15 @@ def visit_states(
 
 
 @torch.no_grad()
-def roll_out(model: DiffusionGemma, contexts: Contexts, sampler: Sampler, *, width: int, generator: Generator) -> Trace:
-    """Denoise a fresh canvas behind each of B contexts until all are done.
+def roll_out(model: DiffusionGemma, contexts: Contexts, sampler: Sampler, pins: Pins, *, generator: Generator) -> Trace:
+    """Denoise a fresh canvas behind each of B contexts, its pins [B, C], until all are done.
 
     sampler: any whose rule draws no routes. A canvas that is done moves on, but is no longer live.
     Returns: the states as the forwards met them, the first one pure noise.
     Source: the step is decoding.sampler's own, so that the states are those of inference.
     """
-    shape, pins = (contexts.lengths.shape[0], width), no_pins(width)
-    vocab_size = model.config.vocab_size
+    shape, vocab_size = pins.mask.shape, model.config.vocab_size
+    given = model.embed(pins.tokens)
     state = start_canvas(torch.randint(vocab_size, shape, generator=generator), pins)
     soft = torch.zeros(*shape, model.config.hidden_size, dtype=model.dtype)
     met, live = [], []
@@ -73,17 +73,17 @@ def roll_out(model: DiffusionGemma, contexts: Contexts, sampler: Sampler, *, wid
             model.logits(hidden.flatten(0, 1)),
             temperature=sampler.temperature(state.step),
             proposal_temperature=sampler.proposal_temperature(state.step, 1.0),
-            uniforms=torch.rand(shape[0] * width, generator=generator, dtype=torch.float64),
+            uniforms=torch.rand(shape.numel(), generator=generator, dtype=torch.float64),
             with_soft=True,
         )
         assert reading.soft is not None
-        soft = reading.soft.view(soft.shape)
+        soft = pins.write_soft(reading.soft.view(soft.shape), given)
         draws = Draws(torch.randint(vocab_size, shape, generator=generator), None)
         moved = update_canvas(sampler, state, _as_rows(reading, shape), draws, pins, vocab_size)
         state = moved._replace(done=moved.done | state.done)
     return Trace(torch.stack([each.ids for each in met]), torch.stack([each.soft for each in met]), torch.stack(live))
 
 
-def _as_rows(reading: Reading, shape: tuple[int, int]) -> Reading:
+def _as_rows(reading: Reading, shape: torch.Size) -> Reading:
     argmax, proposal, entropy, log_prob = (part.view(shape) for part in reading[:4])
     return Reading(argmax, proposal, entropy, log_prob, None)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import islice
 
 import pytest
@@ -11,7 +12,7 @@ from mezzotint.tasks import FAMILIES, Example, Split
 from mezzotint.train import data
 from mezzotint.train.config import TrainConfig
 from mezzotint.train.data import Batch, Sample, collate, draw_example, training_batches
-from tests.train.tiny import END, PAD, draw_samples, spell
+from tests.train.tiny import END, OPEN, PAD, draw_samples, spell
 
 CONFIG = TrainConfig(
     examples=3,
@@ -90,7 +91,7 @@ def test_every_asked_width_comes_up() -> None:
 
 def test_ids_are_prompt_and_answer_with_padding_behind() -> None:
     samples = draw_samples((5, 6), (9, 7))
-    batch = collate(samples, 4, 0, pad_id=PAD, fill_id=END)
+    batch = collate(samples, OPEN, 4, 0, pad_id=PAD, fill_id=END)
     assert batch.ids.shape == (2, 16)
     for row, sample in enumerate(samples):
         whole = sample.prompt + sample.answer
@@ -104,14 +105,47 @@ def test_each_block_of_an_answer_is_a_target_and_the_last_is_filled_up(answer: i
     (sample,) = samples = draw_samples((5, answer))
     padded = sample.answer + [END] * (-answer % 4)
     blocks = {start: padded[start : start + 4] for start in range(0, answer, 4)}
-    drawn = [collate(samples, 4, seed, pad_id=PAD, fill_id=END) for seed in range(60)]
+    drawn = [collate(samples, OPEN, 4, seed, pad_id=PAD, fill_id=END) for seed in range(60)]
     found = {int(batch.context) - 5: batch.block[0].tolist() for batch in drawn}
     assert found == blocks
 
 
+def test_a_blank_is_filled_up_with_pads_and_a_canvas_is_given_what_stands_behind_it() -> None:
+    (sample,) = draw_samples((5, 9))
+    blank = sample._replace(given=4)
+    capacities = set()
+    for seed in range(200):
+        batch = collate([blank], replace(OPEN, blanks=1.0), 24, seed, pad_id=PAD, fill_id=END)
+        block, pinned = batch.block[0].tolist(), batch.pinned[0].tolist()
+        capacity = pinned.index(True)
+        capacities.add(capacity)
+        assert pinned == [place >= capacity for place in range(24)]
+        right = (sample.answer[5:] + [END] * 24)[: 24 - capacity]
+        assert block == sample.answer[:5] + [PAD] * (capacity - 5) + right
+        assert int(batch.context) == 5
+    assert capacities == {8, 12, 16, 20}
+
+
+def test_a_blank_that_does_not_fit_the_canvas_is_an_answer_like_another() -> None:
+    (sample,) = draw_samples((5, 20))
+    batch = collate([sample._replace(given=2)], replace(OPEN, blanks=1.0), 8, 0, pad_id=PAD, fill_id=END)
+    assert not batch.pinned.any()
+    start = int(batch.context) - 5
+    assert batch.block[0].tolist() == (sample.answer + [END] * 8)[start : start + 8]
+
+
+def test_some_canvases_are_given_a_run_from_the_left_or_scattered_tokens() -> None:
+    samples = draw_samples(*[(5, 8)] * 400)
+    pinned = collate(samples, replace(OPEN, pinned=0.5), 8, 0, pad_id=PAD, fill_id=END).pinned.tolist()
+    some = [row for row in pinned if any(row)]
+    runs = [row for row in some if row == sorted(row, reverse=True)]
+    assert 140 <= len(some) <= 230
+    assert 60 <= len(runs) <= len(some) - 60
+
+
 def test_rows_of_one_batch_show_different_blocks() -> None:
     samples = draw_samples(*[(5, 16)] * 12)
-    batch = collate(samples, 4, 0, pad_id=PAD, fill_id=END)
+    batch = collate(samples, OPEN, 4, 0, pad_id=PAD, fill_id=END)
     assert len(set((batch.context - 5).tolist())) > 1
 
 

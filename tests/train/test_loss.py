@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from mezzotint.decoding.canvas import Pins
 from mezzotint.decoding.sampler import SAMPLERS
 from mezzotint.train.config import Plan, TrainConfig
 from mezzotint.train.context import Contexts, RecordedKV
@@ -14,6 +15,7 @@ from mezzotint.train.loss import Canvases
 from mezzotint.train.onpolicy import visit_states
 from tests.train.tiny import (
     END,
+    OPEN,
     PAD,
     VOCABULARY,
     WIDTH,
@@ -48,7 +50,7 @@ def change(batch: Batch, row: int, position: int) -> Batch:
 def every(batch: Batch) -> Canvases:
     """One canvas for each row, all of it the block itself."""
     rows = torch.arange(len(batch.block))
-    return Canvases(batch.block, batch.block, rows, torch.zeros(len(rows)))
+    return Canvases(batch.block, batch.block, batch.pinned, rows, torch.zeros(len(rows)))
 
 
 @pytest.mark.parametrize("config", [PLAIN, CONDITIONED], ids=["plain", "conditioned"])
@@ -227,7 +229,8 @@ def test_on_an_on_policy_step_the_sampler_makes_half_of_each_rows_canvases() -> 
     torch.randperm(10, generator=generator)  # the choice of whom to condition
     model.encode(batch.ids, kv)
     sampler = replace(SAMPLERS["report"], budget=3)
-    visited = visit_states(model, Contexts(kv, batch.context), sampler, width=WIDTH, kept=2, generator=generator)
+    pins = Pins(batch.pinned, batch.block)
+    visited = visit_states(model, Contexts(kv, batch.context), sampler, pins, kept=2, generator=generator)
     replaced = ~torch.tensor(kept)
     assert torch.equal(fed.ids[replaced], visited.ids)
     assert torch.equal(fed.soft[replaced], visited.soft)
@@ -254,9 +257,32 @@ def test_sharpening_adds_the_entropy_of_what_is_right_already() -> None:
 
 def corrupted(config: TrainConfig, *, width: int = 40, rows: int = 300, easy: bool = False) -> tuple[Canvases, Tensor]:
     """Canvases and which of their tokens were replaced."""
-    batch = collate(draw_samples(*[(3, 3)] * rows), width, 0, pad_id=PAD, fill_id=END)
+    batch = collate(draw_samples(*[(3, 3)] * rows), OPEN, width, 0, pad_id=PAD, fill_id=END)
     canvases = noisy(batch._replace(block=torch.full((rows, width), VOCABULARY)), config, easy=easy)
     return canvases, canvases.ids != VOCABULARY
+
+
+def test_a_given_token_is_never_replaced() -> None:
+    batch = collate(draw_samples(*[(3, 3)] * 300), OPEN, 40, 0, pad_id=PAD, fill_id=END)
+    pinned = torch.rand(300, 40) < 0.5
+    batch = batch._replace(block=torch.full((300, 40), VOCABULARY), pinned=pinned)
+    canvases = noisy(batch, TrainConfig(all_noise=1.0))
+    assert torch.equal(canvases.ids == VOCABULARY, canvases.pinned)
+    assert torch.equal(canvases.pinned, pinned.repeat_interleave(4, 0))
+
+
+def test_a_given_token_carries_its_own_embedding_where_there_is_a_signal_and_none_elsewhere() -> None:
+    model, batch = tiny_model(), cut(SAMPLES, BLOCK)
+    batch = batch._replace(pinned=torch.arange(WIDTH).expand(2, -1) % 3 == 0)
+    config = replace(CONDITIONED, conditioned=0.5)
+    fed = run(model, batch, noisy(batch, config), config).fed
+    assert fed.soft is not None
+    signalled = fed.soft.flatten(1).any(1)
+    assert signalled.tolist().count(True) == len(signalled) // 2
+    given = model.embed(batch.block).repeat_interleave(config.canvases, 0)
+    pinned = batch.pinned.repeat_interleave(config.canvases, 0)
+    assert torch.equal(fed.soft[signalled][pinned[signalled]], given[signalled][pinned[signalled]])
+    assert not fed.soft[~signalled].any()
 
 
 def test_noise_shares_are_stratified_within_a_row() -> None:

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Generator, Tensor
 
-from mezzotint.decoding.canvas import no_pins
+from mezzotint.decoding.canvas import Pins, no_pins
 from mezzotint.decoding.generate import Limits, settle_canvas
 from mezzotint.decoding.sampler import SAMPLERS
 from mezzotint.train import onpolicy
@@ -79,26 +79,36 @@ def encode(model: Watched, batch: Batch) -> Contexts:
     return Contexts(kv, batch.context)
 
 
+def pins_of(batch: Batch) -> Pins:
+    return Pins(batch.pinned, batch.block)
+
+
 def trace_of(model: Watched, batch: Batch, seed: int = 0) -> Trace:
-    return roll_out(model, encode(model, batch), SAMPLER, width=WIDTH, generator=Generator().manual_seed(seed))
+    generator = Generator().manual_seed(seed)
+    return roll_out(model, encode(model, batch), SAMPLER, pins_of(batch), generator=generator)
 
 
 def visited_by(model: Watched, batch: Batch, kept: int, seed: int = 0, budget: int = 9) -> States:
     sampler = replace(SAMPLER, budget=budget)
     generator = Generator().manual_seed(seed)
-    return visit_states(model, encode(model, batch), sampler, width=WIDTH, kept=kept, generator=generator)
+    return visit_states(model, encode(model, batch), sampler, pins_of(batch), kept=kept, generator=generator)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("row", range(ROWS))
+@pytest.mark.parametrize("given", [[], [0, WIDTH - 1]], ids=["open", "pinned"])
 def test_the_states_of_a_canvas_are_those_that_inference_meets(
-    model: Watched, batch: Batch, row: int, seed: int
+    model: Watched, batch: Batch, row: int, seed: int, given: list[int]
 ) -> None:
+    pinned = torch.zeros_like(batch.pinned)
+    pinned[row, given] = True
+    batch = batch._replace(pinned=pinned)
+    pins = Pins(pinned[row], batch.block[row])
     trace, prompt = trace_of(model, batch, seed), SAMPLES[row].prompt
     kv = model.new_kv(1, len(prompt) + WIDTH)
     model.encode(torch.tensor([prompt]), kv)
     model.fed = []
-    states = list(settle_canvas(model, kv, SAMPLER, redraw(seed, row), no_pins(WIDTH), LIMITS))
+    states = list(settle_canvas(model, kv, SAMPLER, redraw(seed, row), pins, LIMITS))
     life = int(trace.live[:, row].sum())
     assert trace.live[:, row].tolist() == [step < life for step in range(len(trace.live))]
     assert [state.done.item() for state in states] == [step + 1 == life for step in range(life)]
@@ -149,7 +159,7 @@ def made_up(lives: list[int], steps: int) -> Trace:
 def kept_steps(model: Watched, kept: int, seed: int) -> list[list[int]]:
     """The steps that are kept of each canvas of a made-up trace."""
     nothing, generator = Contexts(RecordedKV(), torch.zeros(0)), Generator().manual_seed(seed)
-    visited = visit_states(model, nothing, SAMPLER, width=WIDTH, kept=kept, generator=generator)
+    visited = visit_states(model, nothing, SAMPLER, no_pins(WIDTH), kept=kept, generator=generator)
     return visited.ids[:, 0].view(-1, kept).tolist()
 
 

@@ -77,6 +77,9 @@ class Watched(DiffusionGemma):
         return found
 
 
+OPEN = TrainConfig(pinned=0.0)  # canvases that are given nothing
+
+
 class Pass(NamedTuple):
     """One joint loss, what the denoiser was fed, and both logits: causal [T, V] and canvases [N, C, V]."""
 
@@ -101,7 +104,7 @@ def draw_samples(*lengths: tuple[int, int], seed: int = 0) -> list[Sample]:
 
 def cut(samples: list[Sample], block: int, width: int = WIDTH) -> Batch:
     """A batch whose targets are block `block` of every sample."""
-    batch = collate(samples, width, 0, pad_id=PAD, fill_id=END)
+    batch = collate(samples, OPEN, width, 0, pad_id=PAD, fill_id=END)
     start = block * width
     parts = [sample.answer[start : start + width] for sample in samples]
     padded = [part + [END] * (width - len(part)) for part in parts]
