@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mezzotint.decoding.params import SamplingParams
     from mezzotint.llm import LLM, BlockEvent, Completion, DraftEvent
+    from mezzotint.text.prompt import Chat
     from mezzotint.types import Receipt
 
-__all__ = ["LLM", "BlockEvent", "Completion", "DraftEvent", "Receipt", "SamplingParams", "__version__"]
+__all__ = ["LLM", "BlockEvent", "Chat", "Completion", "DraftEvent", "Receipt", "SamplingParams", "__version__"]
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "LLM": "llm",
     "BlockEvent": "llm",
+    "Chat": "text.prompt",
     "Completion": "llm",
     "DraftEvent": "llm",
     "Receipt": "types",

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from mezzotint.decoding.blank import Blank, lay_blank
 from mezzotint.decoding.generate import (
     Block,
     Draft,
@@ -20,12 +21,14 @@ from mezzotint.decoding.generate import (
 from mezzotint.decoding.params import SamplingParams
 from mezzotint.decoding.random import fresh_seed
 from mezzotint.decoding.sampler import SAMPLERS, Sampler
+from mezzotint.model.device import check_threads, parse_device, parse_dtype
 from mezzotint.model.fused import fuse, fuses, layer_bytes
 from mezzotint.model.generation_config import GenerationDefaults, read_generation
 from mezzotint.model.kv import kv_bytes
 from mezzotint.model.memory import available_bytes
 from mezzotint.model.weights import load_model, resolve
 from mezzotint.text.detokenize import Detokenizer
+from mezzotint.text.parse import Reply, parse_reply
 from mezzotint.text.prompt import Prompt, PromptEncoder, list_prompts
 from mezzotint.types import FinishReason, Receipt
 
@@ -66,7 +69,10 @@ class BlockEvent(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Completion:
-    """A finished answer. Its ids end with the end-of-turn token if there was one; text has no control tokens."""
+    """A finished answer. Its ids end with the end-of-turn token if there was one; text has no control tokens.
+
+    Where the prompt says what stands behind the answer, both hold what fills the blank and nothing else.
+    """
 
     text: str
     token_ids: list[int]
@@ -75,6 +81,15 @@ class Completion:
 
 
 Event = DraftEvent | BlockEvent | Completion
+
+
+class _Request(NamedTuple):
+    """A prompt's ids with its options, found to be in order; blank: where text behind the answer is given."""
+
+    ids: list[int]
+    params: SamplingParams
+    seed: int
+    blank: Blank | None
 
 
 class LLM:
@@ -94,8 +109,8 @@ class LLM:
         process, set once the options are known to be good; None leaves them.
         Raises: ValueError naming option, value and remedy.
         """
-        place, kept = _parse_device(device), _parse_dtype(dtype)
-        _check_threads(threads)
+        place, kept = parse_device(device), parse_dtype(dtype)
+        check_threads(threads)
         self.path = resolve(model)
         # The small files first: one that cannot be honoured should not cost the reading of all weights.
         self._prompts = PromptEncoder.from_directory(self.path)
@@ -122,26 +137,21 @@ class LLM:
     def generate(self, prompts: Prompt | Sequence[Prompt], params: SamplingParams | None = None) -> list[Completion]:
         """Answer one prompt or several, in order.
 
-        A prompt is text (encoded as it stands behind <bos>), a chat (a list of messages, rendered by the
-        checkpoint's template) or token ids.
+        A prompt is text (encoded as it stands behind <bos>), a chat (a list of messages, or a Chat, rendered by
+        the checkpoint's template) or token ids. With the `ends` of a Chat the answer is one canvas at most and fills
+        the blank before them, of max_tokens or what the canvas leaves.
         Raises: ValueError before any work if a prompt is malformed or, with its max_tokens, exceeds the context.
         """
         params = params or SamplingParams()
-        encoded = [self.encode(prompt) for prompt in list_prompts(prompts)]
-        for ids in encoded:
-            self._check(ids, params)
-        return [self._last(self.stream(ids, params)) for ids in encoded]
+        requests = [self._accept(prompt, params) for prompt in list_prompts(prompts)]
+        return [self._last(self._run(request)) for request in requests]
 
     def stream(self, prompt: Prompt, params: SamplingParams | None = None) -> Iterator[Event]:
         """Answer one prompt as draft and block events, then its Completion.
 
         Raises: as generate, before any work.
         """
-        params = params or SamplingParams()
-        ids = self.encode(prompt)
-        self._check(ids, params)
-        seed = fresh_seed() if params.seed is None else params.seed
-        return self._run(ids, params, seed)
+        return self._run(self._accept(prompt, params or SamplingParams()))
 
     def encode(self, prompt: Prompt) -> list[int]:
         """Token ids of a prompt. Raises: ValueError naming what is wrong with it, or what the checkpoint lacks."""
@@ -150,6 +160,24 @@ class LLM:
     def sampler(self, params: SamplingParams) -> Sampler:
         """The sampler of a request: with the checkpoint's own numbers unless the request names others."""
         return params.resolve_sampler(self._defaults)
+
+    def parse(self, completion: Completion) -> Reply:
+        """A completion's thoughts, calls of tools and content. Raises: ValueError without a tokenizer."""
+        if self.tokenizer is None:
+            raise ValueError(f"{self.path} has no tokenizer.json; read the completion's token ids")
+        return parse_reply(completion.token_ids, self.tokenizer)
+
+    def _accept(self, prompt: Prompt, params: SamplingParams) -> _Request:
+        """Check a request before any work."""
+        ids, behind, blank = self.encode(prompt), self._prompts.encode_ends(prompt), None
+        if behind:
+            if params.decoder != "diffusion":
+                raise ValueError("ends is given, but decoder 'ar' sees only what is before: use 'diffusion' or drop it")
+            width = self.limits.canvas_length
+            blank = lay_blank(behind, params.max_tokens, width, self.model.config.eos_ids[0])
+            params = replace(params, max_tokens=width)
+        self._check(ids, params)
+        return _Request(ids, params, fresh_seed() if params.seed is None else params.seed, blank)
 
     def _check(self, ids: list[int], params: SamplingParams) -> None:
         if params.decoder == "diffusion" and self.model.config.family != "diffusion_gemma":
@@ -164,14 +192,16 @@ class LLM:
             )
 
     @torch.inference_mode()
-    def _run(self, ids: list[int], params: SamplingParams, seed: int) -> Iterator[Event]:
+    def _run(self, request: _Request) -> Iterator[Event]:
+        ids, params, seed, blank = request
         started = prefilled = time.perf_counter()
         tokens: list[int] = []
         blocks: list[Block] = []
         detokenizer = None if self.tokenizer is None else Detokenizer(self.tokenizer)
         pieces: list[str] = []
         sampler = self.sampler(params) if params.decoder == "diffusion" else None
-        for event in self._events(ids, params, seed):
+        surplus = {self.model.config.pad_id, *self.limits.end_ids}
+        for event in self._events(request):
             match event:
                 case Prefilled():
                     prefilled = time.perf_counter()
@@ -179,6 +209,8 @@ class LLM:
                     assert sampler is not None
                     yield DraftEvent(event.block, event.step, sampler.budget, event.tokens, event.accepted)
                 case Block():
+                    if blank is not None:
+                        event = event._replace(tokens=blank.keep(event.tokens, surplus))
                     blocks.append(event)
                     tokens += event.tokens
                     pieces.append("" if detokenizer is None else detokenizer.push(event.tokens))
@@ -194,10 +226,12 @@ class LLM:
                         text="".join(pieces), token_ids=tokens, finish_reason=event.reason, receipt=receipt
                     )
 
-    def _events(self, ids: list[int], params: SamplingParams, seed: int) -> Iterator[Any]:
+    def _events(self, request: _Request) -> Iterator[Any]:
+        ids, params, seed, blank = request
         if params.decoder == "ar":
             return generate_tokens(self.model, ids, params, seed, self.limits)
-        return generate_blocks(self.model, ids, params, seed, self.limits, defaults=self._defaults)
+        pins = {} if blank is None else {0: blank.pins}
+        return generate_blocks(self.model, ids, params, seed, self.limits, defaults=self._defaults, pins=pins)
 
     @staticmethod
     def _last(events: Iterator[Event]) -> Completion:
@@ -247,28 +281,3 @@ def _receipt(
         canvas_length=limits.canvas_length,
         entropy_bound=sampler.entropy_bound if sampler.rule == "entropy_bound" else None,
     )
-
-
-def _parse_dtype(name: str | None) -> torch.dtype | None:
-    known = {"float64": torch.float64, "float32": torch.float32, "bfloat16": torch.bfloat16}
-    if name is None:
-        return None
-    if name not in known:
-        raise ValueError(f"dtype is {name!r}; choose one of {', '.join(known)}")
-    return known[name]
-
-
-def _parse_device(name: str) -> torch.device:
-    try:
-        place = torch.device(name)
-        torch.zeros(1, device=place).item()  # read back, for "meta" lets itself be filled and holds nothing
-    except (RuntimeError, AssertionError, ImportError, TypeError) as error:  # torch has no narrower class
-        reason = str(error).partition("\n")[0]
-        raise ValueError(f"device is {name!r}, which torch cannot use here ({reason}); 'cpu' works") from None
-    return place
-
-
-def _check_threads(threads: Any) -> None:
-    whole = isinstance(threads, int) and not isinstance(threads, bool)
-    if threads is not None and not (whole and threads >= 1):
-        raise ValueError(f"threads is {threads!r}; give a whole number from 1 up")

@@ -40,10 +40,17 @@ class KeyValues(Protocol):
         """Make the last placed `count` tokens part of the context."""
 
 
+class Cache(KeyValues, Protocol):
+    """Keys and values that can be cut back."""
+
+    def truncate(self, length: int) -> None:
+        """Forget everything behind the first `length` tokens."""
+
+
 class Network(Protocol):
     """Two forwards and the head of one weight set, as the plain loops use them."""
 
-    def new_kv(self, rows: int, capacity: int) -> KeyValues:
+    def new_kv(self, rows: int, capacity: int) -> Cache:
         """An empty cache for `rows` rows of up to `capacity` tokens."""
 
     def encode(self, ids: Tensor, kv: KeyValues) -> Tensor:

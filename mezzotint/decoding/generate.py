@@ -1,52 +1,37 @@
 """The whole method for one prompt, block by block or token by token: what every fast path must equal."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
-from typing import NamedTuple
-
-import torch
 
 from mezzotint.decoding.canvas import Pins, no_pins
 from mezzotint.decoding.params import SamplingParams
+from mezzotint.decoding.program import Block, Denoise, Draft, Encode, Event, Finished, Prefilled, Program, Told, drive
 from mezzotint.decoding.propose import draw_next
 from mezzotint.decoding.random import CanvasRandomness, SeededCanvas, position_uniform
 from mezzotint.decoding.sampler import SAMPLERS, CanvasState, Draws, Sampler, start_canvas, update_canvas
 from mezzotint.decoding.stop import cut_answer
-from mezzotint.types import FinishReason, KeyValues, Network, Reading
+from mezzotint.types import Cache, Network, Reading
 
-
-class Prefilled(NamedTuple):
-    """The prompt is encoded; generation begins."""
-
-    prompt_tokens: int
-
-
-class Draft(NamedTuple):
-    """A canvas after `step` steps: what it would emit now, and what it accepted; both may still change."""
-
-    block: int
-    step: int
-    tokens: list[int]
-    accepted: list[bool]
-
-
-class Block(NamedTuple):
-    """Final tokens (under ar a single one), and the denoising steps they took."""
-
-    block: int
-    tokens: list[int]
-    steps: int
-
-
-class Finished(NamedTuple):
-    """The request is over. encodes: target forwards after prefill; see contract 1 for ar's first."""
-
-    reason: FinishReason
-    encodes: int
-
-
-Event = Prefilled | Draft | Block | Finished
+__all__ = [
+    "Block",
+    "Draft",
+    "Event",
+    "Finished",
+    "Limits",
+    "Prefilled",
+    "check_pins",
+    "denoise_blocks",
+    "denoise_canvas",
+    "draw_tokens",
+    "generate_blocks",
+    "generate_tokens",
+    "required_positions",
+    "seeded_blocks",
+    "settle_blocks",
+    "settle_canvas",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,11 +61,14 @@ def generate_blocks(
     The last block is not encoded (contract 2).
     Raises: ValueError if prompt and reserved canvases exceed the context, or pins lie outside these canvases.
     """
+    randomness = seeded_blocks(seed, limits)
+    return settle_blocks(network, prompt, params, randomness, limits, defaults=defaults, pins=pins or {}, window=window)
 
-    def seeded(block: int) -> SeededCanvas:
-        return SeededCanvas(seed=seed, block=block, width=limits.canvas_length, vocab_size=limits.vocab_size)
 
-    return settle_blocks(network, prompt, params, seeded, limits, defaults=defaults, pins=pins or {}, window=window)
+def seeded_blocks(seed: int, limits: Limits) -> Callable[[int], SeededCanvas]:
+    """The randomness of a request, by block."""
+    width, vocab_size = limits.canvas_length, limits.vocab_size
+    return lambda block: SeededCanvas(seed=seed, block=block, width=width, vocab_size=vocab_size)
 
 
 def settle_blocks(
@@ -95,37 +83,51 @@ def settle_blocks(
     window: int | None,
 ) -> Iterator[Event]:
     """generate_blocks with any randomness, given by block; a parity test replays the reference's."""
-    sampler, width = params.resolve_sampler(defaults), limits.canvas_length
     capacity = required_positions(len(prompt), params, limits)
-    _check_pins(pins, blocks=(capacity - len(prompt)) // width, limits=limits)
-    kv = network.new_kv(1, capacity)
-    network.encode(torch.tensor([prompt]), kv)
+    check_pins(pins, blocks=(capacity - len(prompt)) // limits.canvas_length, limits=limits)
+    program = denoise_blocks(prompt, params, randomness, limits, defaults=defaults, pins=pins, window=window)
+    events: Iterator[Event] = drive(program, network, network.new_kv(1, capacity))
+    yield from events
+
+
+def denoise_blocks(
+    prompt: list[int],
+    params: SamplingParams,
+    randomness: Callable[[int], CanvasRandomness],
+    limits: Limits,
+    *,
+    defaults: Sampler,
+    pins: Mapping[int, Pins],
+    window: int | None = None,
+) -> Program:
+    """The program of decoder `diffusion`; see generate_blocks."""
+    sampler, width = params.resolve_sampler(defaults), limits.canvas_length
+    yield Encode(prompt, 0, 0)
     yield Prefilled(len(prompt))
     ends = () if params.ignore_eos else limits.end_ids
     for block in count():
-        given = pins.get(block, no_pins(width))
-        for state in settle_canvas(
-            network,
-            kv,
+        at = len(prompt) + block * width
+        state = yield from denoise_canvas(
+            at,
             sampler,
             randomness(block),
-            given,
+            pins.get(block, no_pins(width)),
             limits,
             temperature=params.temperature,
             window=window,
-        ):
-            yield Draft(block, state.step, state.output[0].tolist(), state.accepted[0].tolist())
+            tell=partial(_draft, block),
+        )
         cut = cut_answer(state.output[0].tolist(), params.max_tokens - block * width, ends)
         yield Block(block, cut.tokens, state.step)
         if cut.reason:
             yield Finished(cut.reason, encodes=block)
             return
-        network.encode(state.output, kv)
+        yield Encode(state.output[0].tolist(), at, 0)
 
 
 def settle_canvas(
     network: Network,
-    kv: KeyValues,
+    kv: Cache,
     sampler: Sampler,
     randomness: CanvasRandomness,
     pins: Pins,
@@ -139,23 +141,55 @@ def settle_canvas(
     temperature: the request's factor on the sampler's schedule (contract 3). window: as in generate_blocks.
     Source: the report's Algorithm 1; contract 5, 13.
     """
+    program = denoise_canvas(
+        kv.length,
+        sampler,
+        randomness,
+        pins,
+        limits,
+        temperature=temperature,
+        window=window,
+        tell=lambda state: state,
+    )
+    return drive(program, network, kv)
+
+
+def denoise_canvas(
+    at: int,
+    sampler: Sampler,
+    randomness: CanvasRandomness,
+    pins: Pins,
+    limits: Limits,
+    *,
+    temperature: float,
+    window: int | None,
+    tell: Callable[[CanvasState], Told],
+) -> Generator[Denoise | Told, Reading, CanvasState]:
+    """The program of one canvas behind `at` tokens of context; see settle_canvas.
+
+    tell: what to yield of the state after each step. Returns: the last state.
+    """
     state = start_canvas(randomness.first_canvas()[None], pins)
-    given, soft = network.embed(pins.tokens), None
+    soft = None
     while not bool(state.done.all()):
         step = state.step
-        hidden = network.denoise(state.canvas, kv, soft, window=window)
-        reading = network.read(
-            hidden[0],
+        reading = yield Denoise(
+            canvas=state.canvas[0],
+            at=at,
+            soft=soft,
             temperature=sampler.temperature(step),
             proposal_temperature=sampler.proposal_temperature(step, temperature),
             uniforms=randomness.uniforms(step),
             with_soft=step + 1 < sampler.budget,
+            pins=pins,
+            window=window,
         )
         routes = randomness.routes(step)[None] if sampler.rule == "ddim" else None
         draws = Draws(randomness.noise(step)[None], routes)
         state = update_canvas(sampler, state, _as_row(reading), draws, pins, limits.vocab_size)
-        soft = None if reading.soft is None else pins.write_soft(reading.soft[None], given)
-        yield state
+        soft = reading.soft
+        yield tell(state)
+    return state
 
 
 def generate_tokens(
@@ -166,13 +200,19 @@ def generate_tokens(
     The forward that yields the first token is the prompt's; it counts as one (contract 1).
     """
     kv = network.new_kv(1, required_positions(len(prompt), params, limits))
-    hidden = network.encode(torch.tensor([prompt]), kv)
+    events: Iterator[Event] = drive(draw_tokens(prompt, params, seed, limits), network, kv)
+    yield from events
+
+
+def draw_tokens(prompt: list[int], params: SamplingParams, seed: int, limits: Limits) -> Program:
+    """The program of decoder `ar`; see generate_tokens."""
+    logits = yield Encode(prompt, 0, 1)
     yield Prefilled(len(prompt))
     ends = () if params.ignore_eos else limits.end_ids
     for drawn in range(params.max_tokens):
         token = draw_next(
-            network.logits(hidden[0, -1]),
-            position_uniform(seed, kv.length),
+            logits[-1],
+            position_uniform(seed, len(prompt) + drawn),
             temperature=params.temperature,
             top_k=params.top_k,
             top_p=params.top_p,
@@ -183,7 +223,7 @@ def generate_tokens(
         if cut.reason:
             yield Finished(cut.reason, encodes=drawn + 1)
             return
-        hidden = network.encode(torch.tensor([[token]]), kv)
+        logits = yield Encode([token], len(prompt) + drawn, 1)
 
 
 def required_positions(prompt_tokens: int, params: SamplingParams, limits: Limits) -> int:
@@ -203,7 +243,11 @@ def required_positions(prompt_tokens: int, params: SamplingParams, limits: Limit
     return prompt_tokens + reserved
 
 
-def _check_pins(pins: Mapping[int, Pins], *, blocks: int, limits: Limits) -> None:
+def check_pins(pins: Mapping[int, Pins], *, blocks: int, limits: Limits) -> None:
+    """Refuse pins of canvases that a request does not have, or of another width, or outside the vocabulary.
+
+    Raises: ValueError naming the block and the remedy.
+    """
     width, vocab_size = limits.canvas_length, limits.vocab_size
     for block, given in pins.items():
         if not 0 <= block < blocks:
@@ -213,6 +257,10 @@ def _check_pins(pins: Mapping[int, Pins], *, blocks: int, limits: Limits) -> Non
         for token in given.tokens[given.mask].tolist():
             if not 0 <= token < vocab_size:
                 raise ValueError(f"block {block} pins token id {token}; ids go from 0 to {vocab_size - 1}")
+
+
+def _draft(block: int, state: CanvasState) -> Draft:
+    return Draft(block, state.step, state.output[0].tolist(), state.accepted[0].tolist())
 
 
 def _as_row(reading: Reading) -> Reading:

@@ -7,7 +7,8 @@ from typing import Any
 from mezzotint.evaluate.config import Arm, EvaluateConfig, Prompt
 from mezzotint.llm import LLM, Completion
 from mezzotint.tasks import FAMILIES, Example
-from mezzotint.text.parse import Reply
+from mezzotint.text.parse import encode_reply
+from mezzotint.text.prompt import Chat
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,17 +57,26 @@ def _answer(llm: LLM, prompt: Prompt, arm: Arm) -> Answer:
     family = FAMILIES[prompt.task]
     example = family.generate(prompt.seed, "test")
     params = arm.params(max_tokens=answer_limit(llm, example), seed=prompt.seed)
-    [completion] = llm.generate(list(example.messages), params)
-    accepted = family.accept(example, Reply(completion.text))
+    sees_ends = arm.decoder == "diffusion"
+    chat = Chat(
+        messages=example.messages,
+        tools=example.tools,
+        thinking=example.thinking,
+        begins=example.begins,
+        ends=example.ends if sees_ends else "",
+    )
+    [completion] = llm.generate(chat, params)
+    verify = family.accept if sees_ends else family.accept_continuation or family.accept
+    accepted = verify(example, llm.parse(completion))
     return Answer(prompt=prompt, arm=arm, example=example, completion=completion, accepted=accepted)
 
 
 def answer_limit(llm: LLM, example: Example) -> int:
-    """Tokens that an answer may have: the right one and its end of turn in whole canvases, and one more.
+    """Tokens that an answer may have: the right one, what it ends with and its end in whole canvases, and one more.
 
     The same for every arm; so a wrong answer may ramble for a canvas, not for ever.
     """
     width = llm.limits.canvas_length
-    # A text is encoded behind <bos>: as many tokens as the same text before its end of turn.
-    right = len(llm.encode(example.answer))
+    assert llm.tokenizer is not None  # without one no chat could be encoded
+    right = len(encode_reply(example.reply, llm.tokenizer)) + len(llm.tokenizer.encode_text(example.ends)) + 1
     return -(-right // width) * width + width

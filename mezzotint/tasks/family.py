@@ -40,11 +40,15 @@ class Example:
 
 
 class Family(NamedTuple):
-    """A name, a generator pure in seed and split, and a verifier that is true for right answers only."""
+    """A name, a generator pure in seed and split, and a verifier that is true for right answers only.
+
+    accept_continuation: the verifier for an answer made without sight of what the example ends with.
+    """
 
     name: str
     generate: Callable[[int, Split], Example]
     accept: Callable[[Example, Reply], bool]
+    accept_continuation: Callable[[Example, Reply], bool] | None = None
 
 
 def example_random(family: str, split: Split, seed: int) -> random.Random:

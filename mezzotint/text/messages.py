@@ -8,14 +8,14 @@ ROLES = ("system", "developer", "user", "assistant", "tool")
 FIELDS = ("role", "content", "tool_calls", "tool_responses")
 
 
-class Chat(NamedTuple):
+class CheckedChat(NamedTuple):
     """Messages and tool declarations, checked, of plain JSON types and shared with no caller."""
 
     messages: list[dict[str, Any]]
     tools: list[dict[str, Any]]
 
 
-def check_chat(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> Chat:
+def check_chat(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> CheckedChat:
     """Check a chat as a client sent it.
 
     A message has a role of ROLES and what else it says. Its content is a string or a list of parts
@@ -35,7 +35,7 @@ def check_chat(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[st
     checked = [_check_message(message, f"message {index}") for index, message in enumerate(copies[0])]
     for index, tool in enumerate(copies[1]):
         _function(tool, f"tool {index}")
-    return Chat(checked, copies[1])
+    return CheckedChat(checked, copies[1])
 
 
 def _check_message(message: Any, where: str) -> dict[str, Any]:

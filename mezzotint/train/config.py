@@ -33,6 +33,7 @@ class TrainConfig:
     peak_rate: AdamW's; Muon's is matrix_rate × as high (its updates are scaled to the same rms).
     pinned: share of the canvases that are given some of their tokens; blanks: share of the texts with a blank whose
     canvas is given what stands behind it.
+    prompt_weight: of the mean causal loss of prompt tokens, of which a share prompt_share is drawn.
     causal_weight: falls to 0.3 of itself once the causal loss is below 0.05 nats. Times in seconds.
     Raises: ValueError naming field, value and limit.
     """
@@ -54,6 +55,7 @@ class TrainConfig:
     ema: float = 0.998
     causal_weight: float = 1.0
     prompt_weight: float = 0.1
+    prompt_share: float = 0.25
     easy_until: float = 0.05
     easy_noise: float = 0.6
     all_noise: float = 0.1
@@ -78,7 +80,7 @@ class TrainConfig:
             self._require(name, getattr(self, name) > 0, "must be above 0")
         for name in ("warmup", "weight_decay", "causal_weight", "prompt_weight", "sharpen", "checkpoint_s"):
             self._require(name, getattr(self, name) >= 0, "must be at least 0")
-        for name in ("final_share", "ema", "conditioned", "pinned", "blanks", "on_policy"):
+        for name in ("final_share", "ema", "conditioned", "pinned", "blanks", "prompt_share", "on_policy"):
             self._require(name, 0 <= getattr(self, name) <= 1, "must lie between 0 and 1")
         for name in ("easy_until", "easy_noise", "all_noise", "span_noise", "on_policy_from"):
             self._require(name, 0 <= getattr(self, name) <= 1, "must lie between 0 and 1")

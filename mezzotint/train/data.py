@@ -11,7 +11,7 @@ from mezzotint.tasks import FAMILIES, Example
 from mezzotint.train.config import TrainConfig
 
 _POOL = 8  # batches that are drawn together and sorted by length
-_MOST_SURPLUS = 32  # pads that a blank may have
+_MOST_SURPLUS = 48  # pads that a blank may have
 
 
 class Sample(NamedTuple):

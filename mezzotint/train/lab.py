@@ -13,6 +13,7 @@ from mezzotint.model.generation_config import GenerationDefaults
 from mezzotint.model.locate import BUNDLED
 from mezzotint.model.weights import load_model, write_checkpoint
 from mezzotint.tasks import Example
+from mezzotint.text.parse import encode_reply, end_of_reply
 from mezzotint.text.template import ChatTemplate
 from mezzotint.text.tokenizer import Tokenizer
 from mezzotint.train.compiled import compile_parts
@@ -131,9 +132,14 @@ def initialise(model: DiffusionGemma, seed: int) -> DiffusionGemma:
 
 
 def tokenise(example: Example, tokenizer: Tokenizer, template: ChatTemplate) -> Sample:
-    """Prompt ids as the chat template writes them, answer ids ending with the end of turn."""
-    answer = tokenizer.encode_text(example.answer)
-    return Sample(template.encode(example.messages), [*answer, tokenizer.control["<turn|>"]])
+    """Prompt ids as the chat template writes them, with what the turn begins with; answer ids with their end token."""
+    prompt = template.encode(example.messages, tools=example.tools, thinking=example.thinking)
+    behind = tokenizer.encode_text(example.ends)
+    return Sample(
+        prompt=prompt + tokenizer.encode_text(example.begins),
+        answer=[*encode_reply(example.reply, tokenizer), *behind, end_of_reply(example.reply, tokenizer)],
+        given=len(behind) + 1 if behind else 0,
+    )
 
 
 def _first_weights(shape: ModelConfig, seed: int, start: str | Path | None) -> DiffusionGemma:

@@ -79,7 +79,7 @@ def joint_loss(
     row's canvases are replaced by states that the sampler meets on its way through that many steps.
     """
     kv = RecordedKV()
-    causal = _causal_loss(model, model.encode(batch.ids, kv), batch, config.prompt_weight)
+    causal = _causal_loss(model, model.encode(batch.ids, kv), batch, config, generator)
     blocks = Contexts(kv, batch.context)
     contexts = blocks.rows(canvases.rows)
     states = _first_pass(model, canvases, contexts, config.conditioned, generator)
@@ -95,15 +95,19 @@ def joint_loss(
     return Losses(total, causal.detach(), denoise.detach())
 
 
-def _causal_loss(model: DiffusionGemma, hidden: Tensor, batch: Batch, prompt_weight: float) -> Tensor:
-    """Mean over answer tokens plus prompt_weight × mean over prompt tokens."""
+def _causal_loss(
+    model: DiffusionGemma, hidden: Tensor, batch: Batch, config: TrainConfig, generator: Generator
+) -> Tensor:
+    """Mean over answer tokens plus prompt_weight × mean over a drawn share of the prompt tokens."""
     positions = torch.arange(1, batch.ids.shape[1])[None]
     in_prompt = positions < batch.prompt_lengths[:, None]
     in_answer = (positions < batch.lengths[:, None]) & ~in_prompt
     kept = in_prompt | in_answer
+    if config.prompt_share < 1:
+        kept &= in_answer | (torch.rand(kept.shape, generator=generator) < config.prompt_share)
     errors = F.cross_entropy(model.logits(hidden[:, :-1][kept]), batch.ids[:, 1:][kept], reduction="none")
     answer = in_answer[kept]
-    return errors[answer].mean() + prompt_weight * errors[~answer].mean()
+    return errors[answer].mean() + config.prompt_weight * errors[~answer].sum() / (~answer).sum().clamp(min=1)
 
 
 @torch.no_grad()

@@ -5,11 +5,13 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from mezzotint.llm import Completion, SamplingParams
+from mezzotint.text.parse import Reply
+from mezzotint.text.prompt import Chat
 from mezzotint.types import FinishReason, Receipt
 
 
 class Call(NamedTuple):
-    prompt: list[dict[str, str]]
+    prompt: Chat
     params: SamplingParams
 
 
@@ -42,15 +44,16 @@ def completion(
 
 
 class CannedLLM:
-    """Answers with `reply(call)`; a text has as many tokens as characters, behind one for <bos>."""
+    """Answers with `reply(call)`; a text has as many tokens as characters."""
 
     def __init__(self, reply: Callable[[Call], Completion], canvas_length: int = 8) -> None:
         self.calls: list[Call] = []
         self.limits = SimpleNamespace(canvas_length=canvas_length)
+        self.tokenizer = SimpleNamespace(encode_text=lambda text: list(map(ord, text)))
         self._reply = reply
 
-    def encode(self, prompt: str) -> list[int]:
-        return [2, *map(ord, prompt)]
+    def parse(self, completion: Completion) -> Reply:
+        return Reply(completion.text)
 
     def generate(self, prompts: Any, params: SamplingParams) -> list[Completion]:
         self.calls.append(Call(prompts, params))

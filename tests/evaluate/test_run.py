@@ -9,6 +9,8 @@ from mezzotint.evaluate.config import EvaluateConfig
 from mezzotint.evaluate.run import Answer, answer_limit, answer_prompts
 from mezzotint.llm import LLM, Completion
 from mezzotint.tasks import FAMILIES, Example
+from mezzotint.tasks.family import Family
+from mezzotint.text.prompt import Chat
 from tests.evaluate.canned import Call, CannedLLM, completion, say_nothing
 
 
@@ -23,7 +25,7 @@ def test_every_arm_answers_the_same_held_out_prompts() -> None:
     for call in llm.calls[1:]:
         asked[call.params.decoder].append(call.prompt)
     expected = [
-        list(FAMILIES[task].generate(5_000_000 + index, "test").messages)
+        Chat(messages=FAMILIES[task].generate(5_000_000 + index, "test").messages)
         for task in ("extract", "parallel_rule")
         for index in range(3)
     ]
@@ -81,6 +83,24 @@ def test_the_verifier_of_the_task_decides() -> None:
 
     answers = run(CannedLLM(know_two), tasks=("parallel_rule",), decoders=("ar",), n=4)
     assert [answer.accepted for answer in answers] == [True, True, False, False]
+
+
+def test_a_canvas_sees_both_sides_of_a_blank_and_ar_only_what_is_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    example = Example(family="infill", messages=(), answer="b", begins="a", ends="c", thinking=True, tools=({},))
+    judged: list[tuple[str, str]] = []
+
+    def judge(name: str) -> Any:
+        return lambda example, reply: judged.append((name, reply.content)) is None
+
+    family = Family("infill", lambda seed, split: example, judge("blank"), judge("continuation"))
+    monkeypatch.setitem(FAMILIES, "infill", family)
+    llm = CannedLLM(lambda call: completion(call.params.decoder, call.params))
+    run(llm, tasks=("infill",), n=1)
+    shared: dict[str, Any] = {"messages": (), "begins": "a", "thinking": True, "tools": ({},)}
+    seen = {call.params.decoder: call.prompt for call in llm.calls}
+    assert seen == {"diffusion": Chat(ends="c", **shared), "ar": Chat(**shared)}
+    assert judged[1:] == [("blank", "diffusion"), ("continuation", "ar")]
+    assert answer_limit(cast(LLM, llm), example) == 16
 
 
 def test_a_record_tells_prompt_arm_texts_and_cost_in_json() -> None:

@@ -81,7 +81,7 @@ def say(llm: LLM, monkeypatch: pytest.MonkeyPatch, tokens: Iterable[int]) -> Non
     rest = iter(tokens)
 
     def logits(hidden: Tensor) -> Tensor:
-        return 100 * F.one_hot(torch.tensor(next(rest)), V).float()
+        return 100 * F.one_hot(torch.tensor([next(rest)]), V).float().expand(*hidden.shape[:-1], V)
 
     def read(hidden: Tensor, **options: Any) -> Reading:
         ids, sure = torch.tensor(list(islice(rest, len(hidden)))), torch.zeros(len(hidden))

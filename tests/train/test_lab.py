@@ -14,6 +14,7 @@ from mezzotint.model.diffusion_gemma import DiffusionGemma
 from mezzotint.model.locate import BUNDLED
 from mezzotint.model.weights import load_model
 from mezzotint.tasks import FAMILIES
+from mezzotint.text.parse import parse_reply
 from mezzotint.text.template import ChatTemplate
 from mezzotint.text.tokenizer import Tokenizer
 from mezzotint.train import lab
@@ -177,15 +178,21 @@ def test_parts_are_compiled_unless_told_otherwise(tmp_path: Path, monkeypatch: p
     assert len(compiled) == 1
 
 
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("name", FAMILIES)
-def test_an_example_becomes_the_prompt_of_inference_and_a_closed_answer(name: str, tokenizer: Tokenizer) -> None:
+def test_an_example_becomes_the_prompt_of_inference_and_a_closed_answer(
+    name: str, seed: int, tokenizer: Tokenizer
+) -> None:
     template = ChatTemplate.from_directory(BUNDLED / "lab", tokenizer)
-    example = FAMILIES[name].generate(3, "train")
+    example = FAMILIES[name].generate(seed, "train")
     sample = tokenise(example, tokenizer, template)
-    assert sample.prompt == template.encode(example.messages)
-    assert sample.answer[-1] == tokenizer.control["<turn|>"]
+    prompt = template.encode(example.messages, tools=example.tools, thinking=example.thinking)
+    assert sample.prompt == prompt + tokenizer.encode_text(example.begins)
+    assert sample.answer[-1] == tokenizer.control["<|tool_response>" if example.calls else "<turn|>"]
     assert sample.answer[-1] in lab_config(tokenizer.vocab_size).eos_ids
-    assert tokenizer.decode(sample.answer) == example.answer
+    filled = len(sample.answer) - (sample.given or 1)
+    assert parse_reply(sample.answer[:filled], tokenizer) == example.reply
+    assert tokenizer.decode(sample.answer[filled:]) == example.ends
 
 
 def test_lab_is_small_enough_to_bundle_and_knows_its_tokenizers_ids(tokenizer: Tokenizer) -> None:

@@ -27,7 +27,7 @@ from tests.train.tiny import (
     tiny_model,
 )
 
-PLAIN = TrainConfig(canvases=2, conditioned=0.0)
+PLAIN = TrainConfig(canvases=2, conditioned=0.0, prompt_share=1.0)
 CONDITIONED = replace(PLAIN, conditioned=1.0)
 ON_POLICY = Plan(easy=False, causal_weight=1.0, budget=3)
 
@@ -215,7 +215,7 @@ def test_a_row_has_the_same_logits_alone_and_beside_a_longer_one() -> None:
 
 
 def test_on_an_on_policy_step_the_sampler_makes_half_of_each_rows_canvases() -> None:
-    config = TrainConfig(canvases=5, conditioned=1.0)
+    config = replace(CONDITIONED, canvases=5)
     model, batch = tiny_model(), cut(SAMPLES, BLOCK)
     canvases = noisy(batch, config)._replace(ids=torch.full((10, WIDTH), 7))
     fed = run(model, batch, canvases, config, ON_POLICY).fed
@@ -260,6 +260,16 @@ def corrupted(config: TrainConfig, *, width: int = 40, rows: int = 300, easy: bo
     batch = collate(draw_samples(*[(3, 3)] * rows), OPEN, width, 0, pad_id=PAD, fill_id=END)
     canvases = noisy(batch._replace(block=torch.full((rows, width), VOCABULARY)), config, easy=easy)
     return canvases, canvases.ids != VOCABULARY
+
+
+def test_a_share_of_the_prompt_tokens_is_drawn_anew_each_step_and_keeps_the_mean() -> None:
+    model, batch = tiny_model(), cut(SAMPLES, BLOCK)
+    canvases, config = noisy(batch, PLAIN), replace(PLAIN, prompt_share=0.5, prompt_weight=1.0)
+    whole = float(run(model, batch, canvases, replace(config, prompt_share=1.0)).losses.causal)
+    answer = float(run(model, batch, canvases, replace(config, prompt_share=0.0)).losses.causal)
+    drawn = [float(run(model, batch, canvases, config, seed=seed).losses.causal) for seed in range(40)]
+    assert len(set(drawn)) > 30
+    assert sum(drawn) / len(drawn) == pytest.approx(whole, abs=0.15 * (whole - answer))
 
 
 def test_a_given_token_is_never_replaced() -> None:

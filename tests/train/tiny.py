@@ -123,9 +123,10 @@ def run(
     canvases: Canvases,
     config: TrainConfig,
     plan: Plan = ORDINARY,
+    seed: int = 0,
 ) -> Pass:
     model.fed, model.said = [], []
-    losses = joint_loss(model, batch, canvases, config, plan, Generator().manual_seed(0))
+    losses = joint_loss(model, batch, canvases, config, plan, Generator().manual_seed(seed))
     return Pass(losses, model.fed[-1], model.said[0], model.said[-1])
 
 

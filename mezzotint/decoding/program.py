@@ -1,0 +1,131 @@
+"""A decoder as a program: it yields the forwards that it needs, one after another, and events; nothing runs here.
+
+    program ── Encode | Denoise ──► whoever runs forwards: `drive`, one request at a time, or an engine, many at once
+            ◄─ logits | Reading ──
+
+A program knows neither network nor memory, so all that run it compute the same.
+"""
+
+from collections.abc import Generator, Iterator
+from typing import Any, NamedTuple, TypeVar
+
+import torch
+from torch import Tensor
+
+from mezzotint.decoding.canvas import Pins
+from mezzotint.types import Cache, FinishReason, Network, Reading
+
+
+class Encode(NamedTuple):
+    """Encode `tokens` behind the first `at` tokens of the context, forgetting what stood there.
+
+    read: how many of the last tokens' logits are wanted. Answered by logits [read, V], float32 or wider.
+    """
+
+    tokens: list[int]
+    at: int
+    read: int
+
+
+class Denoise(NamedTuple):
+    """One denoise forward of canvas [C] behind the first `at` tokens of the context, and its reading.
+
+    soft: [C, D] as the last answer gave it, or None. temperature, proposal_temperature, uniforms [C], with_soft: of
+    the reading, see Network.read. pins: whose embeddings stand in the soft embedding that comes back.
+    window: context tokens that sliding layers show (None = W − 1). Answered by a Reading, its fields [C].
+    """
+
+    canvas: Tensor
+    at: int
+    soft: Tensor | None
+    temperature: float
+    proposal_temperature: float
+    uniforms: Tensor
+    with_soft: bool
+    pins: Pins
+    window: int | None
+
+
+class Prefilled(NamedTuple):
+    """The prompt is encoded; generation begins."""
+
+    prompt_tokens: int
+
+
+class Draft(NamedTuple):
+    """A canvas after `step` steps: what it would emit now, and what it accepted; both may still change."""
+
+    block: int
+    step: int
+    tokens: list[int]
+    accepted: list[bool]
+
+
+class Block(NamedTuple):
+    """Final tokens (under ar a single one), and the denoising steps they took."""
+
+    block: int
+    tokens: list[int]
+    steps: int
+
+
+class Finished(NamedTuple):
+    """The request is over. encodes: target forwards after prefill; see contract 1 for ar's first."""
+
+    reason: FinishReason
+    encodes: int
+
+
+Event = Prefilled | Draft | Block | Finished
+Need = Encode | Denoise
+Program = Generator[Need | Event, Any, None]
+Told = TypeVar("Told")
+
+
+def drive(program: Generator[Need | Told, Any, Any], network: Network, kv: Cache) -> Iterator[Told]:
+    """Run a program alone: every forward as it asks for it. Returns: what else it tells, such as events."""
+    answer: Tensor | Reading | None = None
+    while True:
+        try:
+            item = program.send(answer)
+        except StopIteration:
+            return
+        answer = None
+        match item:
+            case Encode():
+                answer = run_encode(item, network, kv)
+            case Denoise():
+                answer = run_denoise(item, network, kv)
+            case _:
+                yield item
+
+
+def run_encode(need: Encode, network: Network, kv: Cache) -> Tensor | None:
+    """Answer an Encode with one causal forward. Returns: logits [read, V], or None where none are wanted."""
+    if need.at != kv.length:
+        kv.truncate(need.at)
+    hidden = network.encode(torch.tensor([need.tokens]), kv)
+    return network.logits(hidden[0, -need.read :]) if need.read else None
+
+
+def run_denoise(need: Denoise, network: Network, kv: Cache) -> Reading:
+    """Answer a Denoise with one bidirectional forward. Returns: its reading, pins in its soft embedding."""
+    if need.at != kv.length:
+        kv.truncate(need.at)
+    soft = None if need.soft is None else need.soft[None]
+    hidden = network.denoise(need.canvas[None], kv, soft, window=need.window)
+    reading = network.read(
+        hidden[0],
+        temperature=need.temperature,
+        proposal_temperature=need.proposal_temperature,
+        uniforms=need.uniforms,
+        with_soft=need.with_soft,
+    )
+    return pin_soft(reading, need.pins, network)
+
+
+def pin_soft(reading: Reading, pins: Pins, network: Network) -> Reading:
+    """A reading [C] whose soft embedding, if any, carries the embeddings of pinned tokens."""
+    if reading.soft is None or not bool(pins.mask.any()):
+        return reading
+    return reading._replace(soft=pins.write_soft(reading.soft, network.embed(pins.tokens)))
