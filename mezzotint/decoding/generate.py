@@ -206,12 +206,12 @@ def generate_tokens(
 
 def draw_tokens(prompt: list[int], params: SamplingParams, seed: int, limits: Limits) -> Program:
     """The program of decoder `ar`; see generate_tokens."""
-    logits = yield Encode(prompt, 0, 1)
+    encoded = yield Encode(prompt, 0, 1)
     yield Prefilled(len(prompt))
     ends = () if params.ignore_eos else limits.end_ids
     for drawn in range(params.max_tokens):
         token = draw_next(
-            logits[-1],
+            encoded.logits[-1],
             position_uniform(seed, len(prompt) + drawn),
             temperature=params.temperature,
             top_k=params.top_k,
@@ -223,7 +223,7 @@ def draw_tokens(prompt: list[int], params: SamplingParams, seed: int, limits: Li
         if cut.reason:
             yield Finished(cut.reason, encodes=drawn + 1)
             return
-        logits = yield Encode([token], len(prompt) + drawn, 1)
+        encoded = yield Encode([token], len(prompt) + drawn, 1)
 
 
 def required_positions(prompt_tokens: int, params: SamplingParams, limits: Limits) -> int:

@@ -1,13 +1,13 @@
 """A decoder as a program: it yields the forwards that it needs, one after another, and events; nothing runs here.
 
-    program ── Encode | Denoise ──► whoever runs forwards: `drive`, one request at a time, or an engine, many at once
-            ◄─ logits | Reading ──
+    program ── Encode | Denoise | Guess ──► whoever runs forwards: `drive`, one request at a time, or an engine, many
+            ◄─ Encoded | Reading | ids ───
 
 A program knows neither network nor memory, so all that run it compute the same.
 """
 
 from collections.abc import Generator, Iterator
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -19,12 +19,19 @@ from mezzotint.types import Cache, FinishReason, Network, Reading
 class Encode(NamedTuple):
     """Encode `tokens` behind the first `at` tokens of the context, forgetting what stood there.
 
-    read: how many of the last tokens' logits are wanted. Answered by logits [read, V], float32 or wider.
+    read: how many of the last tokens' logits are wanted. Answered by Encoded.
     """
 
     tokens: list[int]
     at: int
     read: int
+
+
+class Encoded(NamedTuple):
+    """What the last tokens of an encode say of the next: logits [read, V], float32 or wider, and hidden [read, D]."""
+
+    logits: Tensor
+    hidden: Tensor
 
 
 class Denoise(NamedTuple):
@@ -44,6 +51,25 @@ class Denoise(NamedTuple):
     with_soft: bool
     pins: Pins
     window: int | None
+
+
+class Guess(NamedTuple):
+    """`size` tokens that a drafter expects behind `token`, which follows the first `at` tokens of the context.
+
+    hidden: [D] the target's state that `token` was drawn from. Answered by a list of ids.
+    """
+
+    token: int
+    hidden: Tensor
+    at: int
+    size: int
+
+
+class Drafter(Protocol):
+    """A small network that guesses from the target's own states, keys and values."""
+
+    def guess(self, need: Guess, kv: Cache) -> list[int]:
+        """The likeliest tokens, one after another."""
 
 
 class Prefilled(NamedTuple):
@@ -77,14 +103,16 @@ class Finished(NamedTuple):
 
 
 Event = Prefilled | Draft | Block | Finished
-Need = Encode | Denoise
+Need = Encode | Denoise | Guess
 Program = Generator[Need | Event, Any, None]
 Told = TypeVar("Told")
 
 
-def drive(program: Generator[Need | Told, Any, Any], network: Network, kv: Cache) -> Iterator[Told]:
+def drive(
+    program: Generator[Need | Told, Any, Any], network: Network, kv: Cache, drafter: Drafter | None = None
+) -> Iterator[Told]:
     """Run a program alone: every forward as it asks for it. Returns: what else it tells, such as events."""
-    answer: Tensor | Reading | None = None
+    answer: Encoded | Reading | list[int] | None = None
     while True:
         try:
             item = program.send(answer)
@@ -96,16 +124,19 @@ def drive(program: Generator[Need | Told, Any, Any], network: Network, kv: Cache
                 answer = run_encode(item, network, kv)
             case Denoise():
                 answer = run_denoise(item, network, kv)
+            case Guess():
+                assert drafter is not None  # whoever starts a program that guesses brings one
+                answer = drafter.guess(item, kv)
             case _:
                 yield item
 
 
-def run_encode(need: Encode, network: Network, kv: Cache) -> Tensor | None:
-    """Answer an Encode with one causal forward. Returns: logits [read, V], or None where none are wanted."""
+def run_encode(need: Encode, network: Network, kv: Cache) -> Encoded | None:
+    """Answer an Encode with one causal forward. Returns: what the last tokens say, or None where none are read."""
     if need.at != kv.length:
         kv.truncate(need.at)
-    hidden = network.encode(torch.tensor([need.tokens]), kv)
-    return network.logits(hidden[0, -need.read :]) if need.read else None
+    hidden = network.encode(torch.tensor([need.tokens]), kv)[0, -need.read :]
+    return Encoded(network.logits(hidden), hidden) if need.read else None
 
 
 def run_denoise(need: Denoise, network: Network, kv: Cache) -> Reading:
