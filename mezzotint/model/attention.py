@@ -7,7 +7,7 @@ q 3     . x x x . .                 q 5     . . x x | x x      the window is the
 q 5     . . . x x x
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -58,6 +58,42 @@ def denoise_view(start: int, count: int, window: int | None, lengths: Tensor | N
     return View(0, (seen | (slots >= start))[:, None, None], causal=False)
 
 
+class Mixer(Protocol):
+    """Attention of one layer's new tokens over whatever context they stand behind."""
+
+    def __call__(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        """q [B, heads, T, head_dim], k and v [B, KV heads, T, head_dim] → [B, heads, T, head_dim]."""
+
+
+class ContextMixer(NamedTuple):
+    """Attention behind one context that all rows share the length of; it keeps the new keys and values there."""
+
+    kv: KeyValues
+    view: View
+
+    def __call__(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        """See Mixer."""
+        keys, values = self.kv.place(layer, k, v)
+        return attend(q, keys, values, self.view)
+
+
+def attend(q: Tensor, keys: Tensor, values: Tensor, view: View) -> Tensor:
+    """Grouped-query attention with scale 1: q [B, heads, T, head_dim] over keys and values [B, KV heads, S, head_dim].
+
+    Returns: [B, heads, T, head_dim].
+    """
+    mixed: Tensor = F.scaled_dot_product_attention(
+        q,
+        keys[:, :, view.first :],
+        values[:, :, view.first :],
+        attn_mask=view.mask,
+        is_causal=view.causal,
+        scale=1.0,
+        enable_gqa=keys.shape[1] != q.shape[1],
+    )
+    return mixed
+
+
 class Attention(nn.Module):
     """Grouped-query attention with normed q, k and v, scale 1, and V taken from the K projection where `shares_kv`."""
 
@@ -74,21 +110,12 @@ class Attention(nn.Module):
         self.k_norm = RMSNorm(head, config.rms_norm_eps)
         self.v_norm = RMSNorm(head, config.rms_norm_eps, scaled=False)
 
-    def forward(self, x: Tensor, angles: Angles, kv: KeyValues, view: View) -> Tensor:
-        """x [B, T, D] → [B, T, D]; places this layer's keys and values of the T tokens into `kv`."""
+    def forward(self, x: Tensor, angles: Angles, mix: Mixer) -> Tensor:
+        """x [B, T, D] → [B, T, D]."""
         heads = (*x.shape[:2], -1, self.shape.head_dim)
         raw = F.linear(x, self.k_proj.weight).view(heads)
         q = rotate(self.q_norm(F.linear(x, self.q_proj.weight).view(heads)), angles)
         k = rotate(self.k_norm(raw), angles)
         v = self.v_norm(raw if self.v_proj is None else F.linear(x, self.v_proj.weight).view(heads))
-        keys, values = kv.place(self.index, k.transpose(1, 2), v.transpose(1, 2))
-        mixed = F.scaled_dot_product_attention(
-            q.transpose(1, 2),
-            keys[:, :, view.first :],
-            values[:, :, view.first :],
-            attn_mask=view.mask,
-            is_causal=view.causal,
-            scale=1.0,
-            enable_gqa=self.shape.kv_heads != q.shape[2],
-        )
+        mixed = mix(self.index, q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2))
         return F.linear(mixed.transpose(1, 2).flatten(2), self.o_proj.weight)

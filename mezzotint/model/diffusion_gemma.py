@@ -3,13 +3,13 @@
 Module names are those of the checkpoint below `model.decoder.`, so a tensor's name is its place.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mezzotint.model.attention import Attention, View, denoise_view, encode_view
+from mezzotint.model.attention import Attention, ContextMixer, Mixer, View, denoise_view, encode_view
 from mezzotint.model.config import LayerKind, ModelConfig
 from mezzotint.model.experts import Experts, Router
 from mezzotint.model.kv import KV
@@ -46,9 +46,9 @@ class Layer(nn.Module):
         self.register_buffer("layer_scalar", torch.ones(1))
         self.register_buffer("encoder_layer_scalar", torch.ones(1))
 
-    def forward(self, x: Tensor, angles: Angles, kv: KeyValues, view: View, *, denoising: bool) -> Tensor:
+    def forward(self, x: Tensor, angles: Angles, mix: Mixer, *, denoising: bool) -> Tensor:
         """x [B, T, D] → [B, T, D]."""
-        attended = self.self_attn(self.input_layernorm(x), angles, kv, view)
+        attended = self.self_attn(self.input_layernorm(x), angles, mix)
         x = x + self.post_attention_layernorm(attended)
         y = self.mlp(self.pre_feedforward_layernorm(x))
         if self.has_experts:
@@ -170,7 +170,7 @@ class DiffusionGemma(nn.Module):
             "full_attention": encode_view(start, count, None, self.device),
             "sliding_attention": encode_view(start, count, self.config.sliding_window, self.device),
         }
-        hidden = self._run(self.embed(ids), self._angles(start, count), kv, views, denoising=False)
+        hidden = self.run(self.embed(ids), self._angles(start, count), _mixers(kv, views), denoising=False)
         kv.advance(count)
         return hidden
 
@@ -198,21 +198,22 @@ class DiffusionGemma(nn.Module):
             "sliding_attention": denoise_view(start, count, near, lengths),
         }
         x = self.self_conditioning(self.embed(canvas), soft)
-        return self._run(x, self._angles(start, count, lengths), kv, views, denoising=True)
+        return self.run(x, self._angles(start, count, lengths), _mixers(kv, views), denoising=True)
 
-    def _run(
-        self,
-        x: Tensor,
-        angles: dict[LayerKind, Angles],
-        kv: KeyValues,
-        views: dict[LayerKind, View],
-        *,
-        denoising: bool,
+    def run(
+        self, x: Tensor, angles: dict[LayerKind, Angles], mixers: Mapping[LayerKind, Mixer], *, denoising: bool
     ) -> Tensor:
+        """All layers and the final norm on x [B, T, D], with the attention of each layer kind."""
         for run, shape in zip(self.runners, self.config.layers, strict=True):
-            x = run(x, angles[shape.kind], kv, views[shape.kind], denoising=denoising)
+            x = run(x, angles[shape.kind], mixers[shape.kind], denoising=denoising)
         hidden: Tensor = self.norm(x)
         return hidden
+
+    def angles_at(self, positions: Tensor) -> dict[LayerKind, Angles]:
+        """Tables for positions [T] in any order."""
+        like, end = self.embed_tokens.weight, int(positions.max()) + 1
+        tables = {kind: table.at(0, end, like) for kind, table in self._rotary.items()}
+        return {kind: Angles(table.cos[positions], table.sin[positions]) for kind, table in tables.items()}
 
     def _angles(self, start: int, count: int, lengths: Tensor | None = None) -> dict[LayerKind, Angles]:
         """Tables for `count` positions from `start`, or from each row's own length."""
@@ -221,3 +222,7 @@ class DiffusionGemma(nn.Module):
             return {kind: table.at(start, count, like) for kind, table in self._rotary.items()}
         positions = lengths[:, None] + torch.arange(count, device=lengths.device)
         return {shape.kind: rotary_angles(shape, positions, like.dtype) for shape in dict.fromkeys(self.config.layers)}
+
+
+def _mixers(kv: KeyValues, views: dict[LayerKind, View]) -> dict[LayerKind, ContextMixer]:
+    return {kind: ContextMixer(kv, view) for kind, view in views.items()}

@@ -10,13 +10,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from mezzotint.model.attention import View
+from mezzotint.model.attention import Mixer
 from mezzotint.model.config import ModelConfig
 from mezzotint.model.diffusion_gemma import DiffusionGemma, Layer
 from mezzotint.model.experts import Experts, Routing
 from mezzotint.model.layers import Angles, RMSNorm, gelu, rotate
 from mezzotint.model.product import Product
-from mezzotint.types import KeyValues
 
 _FUSED_BELOW = 1 << 30  # bytes of layers that may be held twice for speed
 
@@ -87,9 +86,9 @@ class FusedLayer:
             wide.append((router.proj.weight.double() * router.scale.double() * self._width**-0.5).to(gate_up.dtype))
         self._wide = Product(torch.cat(wide))
 
-    def __call__(self, x: Tensor, angles: Angles, kv: KeyValues, view: View, *, denoising: bool) -> Tensor:
+    def __call__(self, x: Tensor, angles: Angles, mix: Mixer, *, denoising: bool) -> Tensor:
         """x [B, T, D] → [B, T, D]; see Layer.forward."""
-        x = x + self._norm(self._attend(x, angles, kv, view), self._after_attention)
+        x = x + self._norm(self._attend(x, angles, mix), self._after_attention)
         parts = self._wide(self._norm(x)).split(self._splits(), -1)
         y = self._down(gelu(parts[0]) * parts[1])
         if self._experts:
@@ -107,23 +106,14 @@ class FusedLayer:
     def _norm(self, x: Tensor, weight: Tensor | None = None) -> Tensor:
         return F.rms_norm(x, (self._width,), weight, self._eps)
 
-    def _attend(self, x: Tensor, angles: Angles, kv: KeyValues, view: View) -> Tensor:
+    def _attend(self, x: Tensor, angles: Angles, mix: Mixer) -> Tensor:
         rows, count, _ = x.shape
         raw = self._qkv(self._norm(x)).view(rows, count, -1, self._head_dim)
         normed = F.rms_norm(raw, (self._head_dim,), None, self._eps)
         turned = rotate(normed[:, :, : self._heads + self._kv_heads] * self._head_scale, angles).transpose(1, 2)
         first_value = self._heads if self._shares_kv else self._heads + self._kv_heads
         values = normed[:, :, first_value : first_value + self._kv_heads].transpose(1, 2)
-        keys, values = kv.place(self._index, turned[:, self._heads :], values)
-        mixed = F.scaled_dot_product_attention(
-            turned[:, : self._heads],
-            keys[:, :, view.first :],
-            values[:, :, view.first :],
-            attn_mask=view.mask,
-            is_causal=view.causal,
-            scale=1.0,
-            enable_gqa=self._kv_heads != self._heads,
-        )
+        mixed = mix(self._index, turned[:, : self._heads], turned[:, self._heads :], values)
         return self._out(mixed.transpose(1, 2).reshape(rows, count, -1))
 
     def _route(self, scores: Tensor) -> Routing:

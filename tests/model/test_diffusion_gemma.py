@@ -1,11 +1,9 @@
 """What the network makes of its arguments; what it computes is held to the reference in tests/contract."""
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
-from mezzotint.model.attention import View
+from mezzotint.model.attention import ContextMixer
 from mezzotint.model.config import parse_config
 from mezzotint.model.layers import Angles
 from mezzotint.model.memory import outline
@@ -17,9 +15,9 @@ def test_lengths_named_on_the_host_follow_the_model_to_its_device() -> None:
     model = outline(parse_config(RAW))
     devices: set[str] = set()
 
-    def run(x: Tensor, angles: Angles, kv: Any, view: View, *, denoising: bool) -> Tensor:
-        assert view.mask is not None
-        devices.update(tensor.device.type for tensor in (view.mask, *angles))
+    def run(x: Tensor, angles: Angles, mix: ContextMixer, *, denoising: bool) -> Tensor:
+        assert mix.view.mask is not None
+        devices.update(tensor.device.type for tensor in (mix.view.mask, *angles))
         return x
 
     model.runners = [run] * len(model.layers)
