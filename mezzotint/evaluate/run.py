@@ -2,27 +2,34 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from itertools import accumulate, islice
 from typing import Any
 
 from mezzotint.evaluate.config import Arm, EvaluateConfig, Prompt
 from mezzotint.llm import LLM, Completion
 from mezzotint.tasks import FAMILIES, Example
-from mezzotint.text.parse import encode_reply
+from mezzotint.text.detect import Finding, detect
+from mezzotint.text.parse import Reply, ReplyParser, encode_reply
 from mezzotint.text.prompt import Chat
+from mezzotint.text.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """One prompt answered by one arm; `accepted` says whether the task's verifier takes it."""
+    """One prompt answered by one arm.
+
+    accepted: whether the task's verifier takes it. findings: signs in its content that the writing went wrong.
+    """
 
     prompt: Prompt
     arm: Arm
     example: Example
     completion: Completion
     accepted: bool
+    findings: tuple[Finding, ...]
 
     def record(self) -> dict[str, Any]:
-        """The answer as one JSON object: prompt, arm, both texts and the receipt."""
+        """The answer as one JSON object: prompt, arm, both texts, findings and the receipt."""
         receipt = self.completion.receipt
         return {
             **asdict(self.prompt),
@@ -33,6 +40,7 @@ class Answer:
             "budget_hits": receipt.budget_hits,
             "finish_reason": self.completion.finish_reason,
             "accepted": self.accepted,
+            "findings": [finding._asdict() for finding in self.findings],
             "text": self.completion.text,
             "expected": self.example.answer,
         }
@@ -67,8 +75,34 @@ def _answer(llm: LLM, prompt: Prompt, arm: Arm) -> Answer:
     )
     [completion] = llm.generate(chat, params)
     verify = family.accept if sees_ends else family.accept_continuation or family.accept
-    accepted = verify(example, llm.parse(completion))
-    return Answer(prompt=prompt, arm=arm, example=example, completion=completion, accepted=accepted)
+    reply = llm.parse(completion)
+    return Answer(
+        prompt=prompt,
+        arm=arm,
+        example=example,
+        completion=completion,
+        accepted=verify(example, reply),
+        findings=_inspect(llm, example, completion, reply),
+    )
+
+
+def _inspect(llm: LLM, example: Example, completion: Completion, reply: Reply) -> tuple[Finding, ...]:
+    """Signs in what a reader sees, beyond what prompt and right answer repeat; calls of tools may stand alone."""
+    if reply.calls and not reply.content.strip():
+        return ()
+    assert llm.tokenizer is not None  # parse has read the reply with it
+    told = [message["content"] for message in example.messages if isinstance(message.get("content"), str)]
+    seams = _find_borders(completion, llm.tokenizer)
+    findings = detect(reply.content, seams=seams, known="\n".join([example.answer, *told]))
+    is_whole = completion.finish_reason == "stop" and not example.begins and not example.ends
+    return tuple(finding for finding in findings if is_whole or finding.kind != "bracket")
+
+
+def _find_borders(completion: Completion, tokenizer: Tokenizer) -> list[int]:
+    """Where in the content each block but the first begins."""
+    parser, rest = ReplyParser(tokenizer), iter(completion.token_ids)
+    blocks = [islice(rest, count) for count in completion.receipt.block_tokens[:-1]]
+    return list(accumulate(len(parser.push(block).content) for block in blocks))
 
 
 def answer_limit(llm: LLM, example: Example) -> int:

@@ -6,6 +6,7 @@ from statistics import fmean
 
 from mezzotint.evaluate.interval import Interval, ratio_interval, wilson_interval
 from mezzotint.evaluate.run import Answer
+from mezzotint.text.detect import Kind
 from mezzotint.types import tokens_per_forward
 
 
@@ -16,7 +17,8 @@ class Row:
     pass_rate: share of accepted answers; interval: 95 %, Wilson. tokens_per_forward: all output tokens ÷ all
     forwards; its interval: 95 %, bootstrap over prompts. sampler: None for ar. step_budget: 0 for ar.
     steps: mean denoising steps a block, 0 for ar. budget_hits: share of blocks that used the whole budget.
-    empty, truncated: share of answers without text, and of those cut at max_tokens.
+    stutters, seams, loops: share of answers that repeat words at once inside a block, text across a border of
+    blocks, and the same over and over to their end. empty, truncated: of those without text, or cut at max_tokens.
     output_tokens: mean of an answer. seconds: mean of an answer, prefill_s + generation_s.
     Source: contract 1, 14.
     """
@@ -37,6 +39,9 @@ class Row:
     generation_s: float
     output_tokens: float
     budget_hits: float
+    stutters: float
+    seams: float
+    loops: float
     empty: float
     truncated: float
 
@@ -76,9 +81,16 @@ def _row(answers: Sequence[Answer]) -> Row:
         generation_s=generation_s,
         output_tokens=fmean(tokens),
         budget_hits=_share(sum(receipt.budget_hits for receipt in receipts), blocks),
-        empty=_share(sum(not completion.text.strip() for completion in completions), n),
+        stutters=_share_with(answers, "stutter"),
+        seams=_share_with(answers, "seam"),
+        loops=_share_with(answers, "loop"),
+        empty=_share_with(answers, "empty"),
         truncated=_share(sum(completion.finish_reason == "length" for completion in completions), n),
     )
+
+
+def _share_with(answers: Sequence[Answer], kind: Kind) -> float:
+    return _share(sum(kind in [finding.kind for finding in answer.findings] for answer in answers), len(answers))
 
 
 def _share(part: int, whole: int) -> float:

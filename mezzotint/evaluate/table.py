@@ -20,6 +20,7 @@ _HEADS = (
     "seconds",
     "tokens",
     "hits",
+    "stutter/seam/loop",
     "empty",
     "cut",
 )
@@ -27,7 +28,8 @@ _WORDS = 3  # columns of words stand left, numbers right
 LEGEND = """\
 budget: denoising steps that a block may use; steps: those it used, mean; hits: blocks that used them all.
 pass: answers accepted, Wilson interval. tok/forward: output tokens ÷ forwards after prefill, bootstrapped.
-seconds (prefill included), tokens: mean an answer. empty: answers without text; cut: ended by max_tokens."""
+seconds (prefill included), tokens: mean an answer. empty: answers without text; cut: ended by max_tokens.
+stutter/seam/loop: answers that say words twice at once, say text again behind a border of blocks, end in a circle."""
 
 
 def format_table(rows: Sequence[Row]) -> str:
@@ -53,6 +55,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         f"{row.seconds:.3f}",
         f"{row.output_tokens:.1f}",
         f"{row.budget_hits:.0%}",
+        "/".join(f"{share:.0%}" for share in (row.stutters, row.seams, row.loops)),
         f"{row.empty:.0%}",
         f"{row.truncated:.0%}",
     )

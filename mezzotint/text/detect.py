@@ -1,7 +1,7 @@
-"""Signs in a finished text that its writing went wrong, cheap and the same each time; what follows from them is not here.
+"""Signs in a finished text that its writing went wrong, found cheaply; what to do about them is decided elsewhere.
 
-Each sign is rare in good text of any kind, so that one of them means something. How rare, on a novel and on Python's
-standard library, is in the test.
+Each is rare in good text of any kind, so that one means something: the tests bound how often paragraphs of a novel,
+solutions of sums and Python's standard library are accused.
 """
 
 import re
@@ -11,14 +11,14 @@ from typing import Literal, NamedTuple, get_args
 Kind = Literal["stutter", "loop", "empty", "pad", "control", "bracket", "seam"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
-# English says these twice on purpose ("he had had", "that that", "ha ha"): nine in ten of a novel's doubles.
+# Nine in ten of the doubled words of a novel are "had" and "that".
 _DOUBLES = frozenset("had that ha ho so no very is you her".split())
-_JOINS = ("and ", " and")  # "more and more and", "and again and again"
 _PHRASE_WORDS = 8  # longer phrases come back in good prose, and as a loop if they come back often
 _WORD = r"[^\W\d_]++(?:['’][^\W\d_]++)*+"  # letters: digits and identifiers repeat for good reasons
 # One space and no punctuation between: "no, no", a column of a table and a list of lines are no stutters.
 _REPEAT = re.compile(
-    rf"(?<![\w'’-])(?P<phrase>{_WORD}(?: {_WORD}){{0,{_PHRASE_WORDS - 1}}}?)(?P<again>(?: (?P=phrase)(?![\w'’-]))+)", re.I
+    rf"(?<![\w'’-])(?P<phrase>{_WORD}(?: {_WORD}){{0,{_PHRASE_WORDS - 1}}}?)(?P<again>(?: (?P=phrase)(?![\w'’-]))+)",
+    re.I,
 )
 _DOUBLED = re.compile(r"\b([^\W\d_]{5,})\1\b")  # one word; of shorter halves there are names, as Shinshin
 
@@ -37,7 +37,8 @@ _CONTROL = re.compile(
 
 # Quoted on one line, a bracket is a name, not a bracket.
 _BRACKET = re.compile(r"""(?<!\w)(?P<quote>["'`])(?:\\.|(?!(?P=quote))[^\\\n])*(?P=quote)|(?P<bracket>[()\[\]{}])""")
-_NO_CLOSING = re.compile(r"[ \t]*\w{1,3}|.*[:;]-?")  # a line up to ")" that marks an item, "b)", or a face, ":-)"
+# A line up to a bracket that closes nothing: the mark of an item, "b)", or a face, ":-)".
+_NO_CLOSING = re.compile(r"[ \t]*(?:[^\W\d]|\d{1,3}|[ivx]+)|.*[:;]-?")
 _CLOSED_BY = {"(": ")", "[": "]", "{": "}"}
 
 _SEAM_LENGTH = 256  # longest text searched on both sides of a border between blocks
@@ -57,7 +58,8 @@ def detect(text: str, *, seams: Sequence[int] = (), known: str = "") -> tuple[Fi
     stutter: a word, or a phrase of up to eight, said again at once. loop: the text ends in four or more rounds of the
     same. empty: nothing to see. pad: placeholders or blank space without end. control: a control token as text.
     bracket: one without a partner, which a text that was cut short has by right. seam: text said again right behind a
-    border between blocks; a stutter there counts as seam only, one within a loop not at all.
+    border between blocks; a stutter there counts as seam only, and within a loop neither counts.
+    Control tokens and padding are seen in text that was decoded with them, or where a model spelled them.
     seams: offsets in `text` where a block begins. known: text that may be repeated as it stands, such as the prompt.
     Returns: the findings by their place.
     Raises: ValueError for a seam outside the text.
@@ -69,7 +71,7 @@ def detect(text: str, *, seams: Sequence[int] = (), known: str = "") -> tuple[Fi
         return (Finding("empty", 0, len(text)),)
     loops, pads = list(_find_loop(text)), [Finding("pad", *match.span()) for match in _PAD.finditer(text)]
     repeats = [_at_seam(finding, seams) for finding in _find_stutters(text) if not _is_inside(finding, loops)]
-    borders = [finding for finding in _find_seams(text, seams) if not _overlaps(finding, repeats)]
+    borders = [finding for finding in _find_seams(text, seams) if not _overlaps(finding, [*repeats, *loops])]
     control = (Finding("control", *match.span()) for match in _CONTROL.finditer(text))
     leaks = [finding for finding in control if not _is_inside(finding, pads)]
     said = [each for each in (*loops, *pads, *repeats, *borders, *leaks) if text[each.start : each.end] not in known]
@@ -78,15 +80,19 @@ def detect(text: str, *, seams: Sequence[int] = (), known: str = "") -> tuple[Fi
 
 def _find_stutters(text: str) -> Iterator[Finding]:
     for match in _REPEAT.finditer(text):
-        phrase, again = match["phrase"], match["again"]
-        rounds = len(match[0] + " ") // len(phrase + " ")
+        phrase, rounds = match["phrase"], len(match[0] + " ") // len(match["phrase"] + " ")
         # The first may begin a sentence, "The the"; "name NAME" and "class Class" are no stutters.
-        is_same = again == (" " + phrase) * (rounds - 1) or again == (" " + phrase[0].lower() + phrase[1:]) * (rounds - 1)
-        is_meant = rounds == 2 and (phrase.lower() in _DOUBLES or phrase.lower().startswith(_JOINS) or phrase.endswith(_JOINS))
-        if len(phrase) > 1 and is_same and not is_meant:
+        is_same = match["again"] in [f" {again}" * (rounds - 1) for again in (phrase, phrase[0].lower() + phrase[1:])]
+        if is_same and len(phrase) > 1 and not (rounds == 2 and _is_meant(phrase.lower())):
             yield Finding("stutter", *match.span())
     for match in _DOUBLED.finditer(text):
         yield Finding("stutter", *match.span())
+
+
+def _is_meant(phrase: str) -> bool:
+    """Whether good English says this twice, as "he had had" or "more and more and"."""
+    first, *_, last = words = phrase.split(" ") * 2
+    return phrase in _DOUBLES or (len(words) > 2 and "and" in (first, last))
 
 
 def _find_loop(text: str) -> Iterator[Finding]:
@@ -141,7 +147,7 @@ def _find_seams(text: str, seams: Sequence[int]) -> Iterator[Finding]:
 def _is_again(text: str, found: Finding, end: int, start: int) -> bool:
     """Whether equal pieces around a border are words said again: whole words, or four letters within a word."""
     piece = text[start : found.end]
-    if not re.search(r"[^\W\d_]{2}", piece) or piece.lower() in _DOUBLES:
+    if not re.search(r"[^\W\d_]{2}", piece) or _is_meant(piece.lower()):
         return False
     is_whole = not re.search(r"\w\Z", text[: found.start]) and not re.match(r"\w", text[found.end :])
     return is_whole or (end == start and len(piece) >= 4 and piece.isalpha())

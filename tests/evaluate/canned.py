@@ -9,6 +9,8 @@ from mezzotint.text.parse import Reply
 from mezzotint.text.prompt import Chat
 from mezzotint.types import FinishReason, Receipt
 
+PAD, END = 0, 1
+
 
 class Call(NamedTuple):
     prompt: Chat
@@ -24,7 +26,7 @@ def completion(
     tokens: int = 8,
     reason: FinishReason = "stop",
 ) -> Completion:
-    """An answer of `tokens` tokens that took 0.25 s to prefill and 0.5 s to generate."""
+    """An answer that took 0.25 s to prefill and 0.5 s to generate; its characters and ends make `tokens` tokens."""
     is_canvas = params.decoder == "diffusion"
     receipt = Receipt(
         decoder=params.decoder,
@@ -40,7 +42,8 @@ def completion(
         prefill_s=0.25,
         generation_s=0.5,
     )
-    return Completion(text=text, token_ids=[9] * tokens, finish_reason=reason, receipt=receipt)
+    ids = [*map(ord, text), *[END] * tokens][:tokens]
+    return Completion(text=text, token_ids=ids, finish_reason=reason, receipt=receipt)
 
 
 class CannedLLM:
@@ -49,7 +52,14 @@ class CannedLLM:
     def __init__(self, reply: Callable[[Call], Completion], canvas_length: int = 8) -> None:
         self.calls: list[Call] = []
         self.limits = SimpleNamespace(canvas_length=canvas_length)
-        self.tokenizer = SimpleNamespace(encode_text=lambda text: list(map(ord, text)))
+        self.tokenizer = SimpleNamespace(
+            encode_text=lambda text: list(map(ord, text)),
+            token_bytes=lambda id: chr(id).encode(),
+            control={"<pad>": PAD, "<eos>": END},
+            control_ids={PAD, END},
+            pad_id=PAD,
+            eos_id=END,
+        )
         self._reply = reply
 
     def parse(self, completion: Completion) -> Reply:

@@ -1,16 +1,23 @@
 """Which prompts reach which arm, in which order and with which options; and what is kept of an answer."""
 
 import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
+import mezzotint
 from mezzotint.evaluate.config import EvaluateConfig
 from mezzotint.evaluate.run import Answer, answer_limit, answer_prompts
 from mezzotint.llm import LLM, Completion
 from mezzotint.tasks import FAMILIES, Example
 from mezzotint.tasks.family import Family
+from mezzotint.text.detect import Finding
+from mezzotint.text.parse import Reply, ToolCall, encode_reply, parse_reply
 from mezzotint.text.prompt import Chat
+from mezzotint.text.tokenizer import Tokenizer
+from mezzotint.types import FinishReason
 from tests.evaluate.canned import Call, CannedLLM, completion, say_nothing
 
 
@@ -90,7 +97,11 @@ def test_a_canvas_sees_both_sides_of_a_blank_and_ar_only_what_is_before(monkeypa
     judged: list[tuple[str, str]] = []
 
     def judge(name: str) -> Any:
-        return lambda example, reply: judged.append((name, reply.content)) is None
+        def accept(example: Example, reply: Reply) -> bool:
+            judged.append((name, reply.content))
+            return True
+
+        return accept
 
     family = Family("infill", lambda seed, split: example, judge("blank"), judge("continuation"))
     monkeypatch.setitem(FAMILIES, "infill", family)
@@ -103,9 +114,67 @@ def test_a_canvas_sees_both_sides_of_a_blank_and_ar_only_what_is_before(monkeypa
     assert answer_limit(cast(LLM, llm), example) == 16
 
 
+def answer_alike(text: str, reason: FinishReason = "stop", reply: Reply | None = None, **options: Any) -> Answer:
+    """How one canvas that says `text` is reported."""
+    llm = CannedLLM(lambda call: completion(text, call.params, tokens=len(text), reason=reason, **options))
+    if reply is not None:
+        llm.parse = lambda completion: reply  # type: ignore[method-assign]
+    [answer] = run(llm, tasks=("parallel_rule",), decoders=("diffusion",), n=1)
+    return answer
+
+
+def test_repeated_words_are_found_at_their_place_and_told_from_text_said_again_behind_a_border() -> None:
+    assert answer_alike("of the the cat").findings == (Finding("stutter", 3, 10),)
+    assert answer_alike("of the the cat", steps=(3, 3)).findings == (Finding("seam", 3, 10),)
+
+
+def test_thoughts_are_not_inspected_and_move_no_border() -> None:
+    tokenizer = Tokenizer.from_directory(Path(mezzotint.__file__).parent / "checkpoints" / "lab")
+    ids = encode_reply(Reply("It was was so.", reasoning="so so so"), tokenizer)
+    behind = len(tokenizer.encode_text(" was so."))
+
+    def think(call: Call) -> Completion:
+        said = completion("", call.params)
+        blocks = (len(ids) - behind, behind)
+        return replace(said, token_ids=ids, receipt=replace(said.receipt, block_tokens=blocks))
+
+    llm = CannedLLM(think)
+    llm.parse = lambda completion: parse_reply(completion.token_ids, tokenizer)  # type: ignore[method-assign]
+    llm.tokenizer = tokenizer  # type: ignore[assignment]
+    [answer] = run(llm, tasks=("parallel_rule",), decoders=("diffusion",), n=1)
+    assert answer.findings == (Finding("seam", 3, 10),)
+
+
+def test_an_answer_without_text_is_empty_unless_it_calls_a_tool() -> None:
+    calls = (ToolCall("look", {}),)
+    assert answer_alike(" ").findings == (Finding("empty", 0, 1),)
+    assert answer_alike("call:look{}", reply=Reply("", calls=calls)).findings == ()
+    assert answer_alike("x", reply=Reply("look look", calls=calls)).findings == (Finding("stutter", 0, 9),)
+
+
+def test_a_bracket_is_missed_only_where_the_whole_answer_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert answer_alike("f(a").findings == (Finding("bracket", 1, 2),)
+    assert answer_alike("f(a", reason="length").findings == ()
+    for sides in ({"begins": "x = "}, {"ends": ")"}):
+        blank = FAMILIES["parallel_rule"]._replace(
+            generate=lambda seed, split, sides=sides: Example(family="blank", messages=(), answer="a(", **sides)  # type: ignore[misc]
+        )
+        monkeypatch.setitem(FAMILIES, "parallel_rule", blank)
+        assert answer_alike("f(a").findings == ()
+
+
+@pytest.mark.parametrize("place", ["prompt", "answer"])
+def test_what_prompt_or_right_answer_repeat_is_no_fault(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    said = {"prompt": "say of", "answer": "of", place: "of of"}
+    example = Example(family="f", messages=({"role": "user", "content": said["prompt"]},), answer=said["answer"])
+    family = FAMILIES["parallel_rule"]._replace(generate=lambda seed, split: example)
+    monkeypatch.setitem(FAMILIES, "parallel_rule", family)
+    assert answer_alike("of of and it it").findings == (Finding("stutter", 10, 15),)
+
+
 def test_a_record_tells_prompt_arm_texts_and_cost_in_json() -> None:
     def ramble(call: Call) -> Completion:
-        return completion("01", call.params, steps=(4, 2), encodes=1, tokens=12, reason="length")
+        return completion("on on 01", call.params, steps=(4, 2), encodes=1, tokens=12, reason="length")
 
     options = {"tasks": ("parallel_rule",), "decoders": ("diffusion",), "steps": (4,), "temperature": 0.5}
     [answer] = run(CannedLLM(ramble), n=1, seed=1, **options)
@@ -128,7 +197,8 @@ def test_a_record_tells_prompt_arm_texts_and_cost_in_json() -> None:
         "generation_s": 0.5,
         "finish_reason": "length",
         "accepted": False,
-        "text": "01",
+        "findings": [{"kind": "stutter", "start": 0, "end": 5}],
+        "text": "on on 01",
         "expected": FAMILIES["parallel_rule"].generate(1_000_000, "test").answer,
     }
     assert {name: record[name] for name in expected} == expected

@@ -12,6 +12,8 @@ from mezzotint.llm import LLM, Completion
 from mezzotint.tasks import FAMILIES
 from tests.evaluate.canned import Call, CannedLLM, completion, say_nothing
 
+ONE_TASK = {"tasks": ("parallel_rule",)}
+
 
 def rows_of(reply: Any, **options: Any) -> list[Row]:
     return score(answer_prompts(cast(LLM, CannedLLM(reply)), EvaluateConfig(**options)))
@@ -50,9 +52,26 @@ def test_a_row_adds_up_its_answers() -> None:
         generation_s=0.5,
         output_tokens=tokens / 4,
         budget_hits=(1 + 1 + 5) / blocks,
+        stutters=0.0,
+        seams=0.0,
+        loops=0.0,
         empty=0.25,
         truncated=0.25,
     )
+
+
+def test_an_answer_counts_once_for_each_kind_of_repetition() -> None:
+    texts = {0: "it is of of the the same", 1: "on and " * 20, 2: "the cat\ncat sat", 3: "all is well"}
+
+    def repeat(call: Call) -> Completion:
+        text = texts[call.params.seed or 0]
+        return completion(text, call.params, steps=(1,) * len(text), tokens=len(text))
+
+    [row] = rows_of(repeat, tasks=("parallel_rule",), decoders=("diffusion",), n=4)
+    assert (row.stutters, row.seams, row.loops, row.empty) == (0.0, 0.5, 0.25, 0.0)
+    texts[2] = "he and he and he was was there"
+    [_, row] = rows_of(lambda call: completion(texts[call.params.seed or 0], call.params, encodes=1), n=4, **ONE_TASK)
+    assert (row.stutters, row.seams, row.loops, row.empty) == (0.5, 0.0, 0.25, 0.0)
 
 
 def test_ar_takes_a_forward_a_token_and_no_step() -> None:

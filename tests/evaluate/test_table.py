@@ -21,6 +21,9 @@ DIFFUSION = Row(
     generation_s=0.1084,
     output_tokens=41.26,
     budget_hits=0.015,
+    stutters=0.02,
+    seams=0.0,
+    loops=0.115,
     empty=0.0,
     truncated=0.005,
 )
@@ -41,6 +44,9 @@ AR = Row(
     generation_s=12.0,
     output_tokens=25.0,
     budget_hits=0.0,
+    stutters=0.0,
+    seams=0.0,
+    loops=0.0,
     empty=0.0,
     truncated=1.0,
 )
@@ -49,10 +55,10 @@ AR = Row(
 def test_a_line_holds_every_figure_of_its_row() -> None:
     _, diffusion, ar, *_ = format_table([DIFFUSION, AR]).splitlines()
     assert diffusion.split() == (
-        "extract diffusion report 1 48 200 92.5% 88.0-95.4 6.12 5.90-6.35 7.9 0.128 41.3 2% 0% 0%".split()
+        "extract diffusion report 1 48 200 92.5% 88.0-95.4 6.12 5.90-6.35 7.9 0.128 41.3 2% 2%/0%/12% 0% 0%".split()
     )
     assert ar.split() == (
-        "sequential_rule ar - 0 0 5 100.0% 56.5-100.0 1.00 1.00-1.00 0.0 12.500 25.0 0% 0% 100%".split()
+        "sequential_rule ar - 0 0 5 100.0% 56.5-100.0 1.00 1.00-1.00 0.0 12.500 25.0 0% 0%/0%/0% 0% 100%".split()
     )
 
 
@@ -65,6 +71,17 @@ def test_columns_align_whatever_stands_in_them() -> None:
 def test_the_table_ends_with_what_its_heads_mean() -> None:
     table = format_table([DIFFUSION])
     assert table.endswith(LEGEND)
-    for head in ("budget", "steps", "hits", "pass", "tok/forward", "seconds", "tokens", "empty", "cut"):
+    for head in (
+        "budget",
+        "steps",
+        "hits",
+        "pass",
+        "tok/forward",
+        "seconds",
+        "tokens",
+        "stutter/seam/loop",
+        "empty",
+        "cut",
+    ):
         assert head in table.splitlines()[0]
         assert head in LEGEND

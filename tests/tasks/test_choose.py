@@ -238,3 +238,13 @@ def test_a_label_that_is_cut_wrapped_or_said_twice_is_refused(seed: int) -> None
     wrong = ["", right[:-1], right[1:], right.upper(), f'"{right}"', f"{right}.", f"{right} {right}", f"is {right}"]
     assert not any(accept(example, Reply(text)) for text in wrong)
     assert not accept(example, Reply("", reasoning=right))
+
+
+def test_the_text_that_trained_models_know_has_not_changed() -> None:
+    example = generate(1, "train")
+    assert prompt_of(example) == (
+        "Labels: Sidouyik Zouyok, Kleskumat Raiflodrer, Rograx Zetruhourt.\n"
+        "Guests in order: Sidouyik Zouyok, Kleskumat Raiflodrer, Rograx Zetruhourt.\n"
+        "Name the guest just before Kleskumat Raiflodrer."
+    )
+    assert (example.answer, example.variant) == ("Sidouyik Zouyok", "multi")

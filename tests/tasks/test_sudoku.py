@@ -154,3 +154,11 @@ def test_rows_in_one_line_and_the_unsolved_puzzle_are_refused() -> None:
     example = generate(6, "test")
     assert not accept(example, Reply(example.answer.replace("\n", " ")))
     assert not accept(example, Reply(example.messages[0]["content"].split("\n", 1)[1]))
+
+
+def test_the_text_that_trained_models_know_has_not_changed() -> None:
+    example = generate(1, "train")
+    assert example.messages[0]["content"] == (
+        "Put 1 to 4 in each row, column and box.\n2 3 . 4\n4 1 2 .\n1 . 3 2\n. . . ."
+    )
+    assert (example.answer, example.variant) == ("2 3 1 4\n4 1 2 3\n1 4 3 2\n3 2 4 1", "easy")
