@@ -20,6 +20,7 @@ from mezzotint.decoding.generate import (
 )
 from mezzotint.decoding.params import SamplingParams
 from mezzotint.decoding.random import fresh_seed
+from mezzotint.decoding.receipt import write_receipt
 from mezzotint.decoding.sampler import SAMPLERS, Sampler
 from mezzotint.model.device import check_threads, parse_device, parse_dtype
 from mezzotint.model.fused import fuse, fuses, layer_bytes
@@ -219,7 +220,7 @@ class LLM:
                     pieces.append("" if detokenizer is None else detokenizer.flush())
                     if pieces[-1]:
                         yield BlockEvent(blocks[-1].block, 0, [], pieces[-1])
-                    receipt = _receipt(ids, tokens, blocks, event, params, sampler, seed, self.limits)
+                    receipt = write_receipt(len(ids), blocks, event, params, sampler, seed, self.limits.canvas_length)
                     ended = time.perf_counter()
                     receipt = replace(receipt, prefill_s=prefilled - started, generation_s=ended - prefilled)
                     yield Completion(
@@ -250,34 +251,4 @@ def checkpoint_sampler(defaults: GenerationDefaults) -> Sampler:
         entropy_bound=defaults.entropy_bound,
         stability=defaults.stability_threshold,
         confidence=defaults.confidence_threshold,
-    )
-
-
-def _receipt(
-    prompt: list[int],
-    tokens: list[int],
-    blocks: list[Block],
-    finished: Finished,
-    params: SamplingParams,
-    sampler: Sampler | None,
-    seed: int,
-    limits: Limits,
-) -> Receipt:
-    receipt = Receipt(
-        decoder=params.decoder,
-        sampler=None if sampler is None else sampler.name,
-        seed=seed,
-        prompt_tokens=len(prompt),
-        output_tokens=len(tokens),
-        encodes=finished.encodes,
-    )
-    if sampler is None:
-        return receipt
-    return replace(
-        receipt,
-        denoise_steps=tuple(block.steps for block in blocks),
-        block_tokens=tuple(len(block.tokens) for block in blocks),
-        step_budget=sampler.budget,
-        canvas_length=limits.canvas_length,
-        entropy_bound=sampler.entropy_bound if sampler.rule == "entropy_bound" else None,
     )

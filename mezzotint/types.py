@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 if TYPE_CHECKING:
     from torch import Tensor
 
-DecoderName = Literal["diffusion", "ar"]
+DecoderName = Literal["diffusion", "ar", "verified", "mtp"]
+DraftTail = Literal["fresh", "tail", "tail+soft"]
 FinishReason = Literal["stop", "length"]
 
 
@@ -26,6 +27,18 @@ class Reading(NamedTuple):
     soft: Tensor | None
 
 
+class Guess(NamedTuple):
+    """`size` tokens that a drafter expects behind `token`, which follows the first `at` tokens of the context.
+
+    hidden: [D] the target's state that `token` was drawn from. Answered by a list of ids.
+    """
+
+    token: int
+    hidden: Tensor
+    at: int
+    size: int
+
+
 class KeyValues(Protocol):
     """What a forward needs of the context: its length, and a place for the new tokens behind it."""
 
@@ -40,8 +53,15 @@ class KeyValues(Protocol):
         """Make the last placed `count` tokens part of the context."""
 
 
-class Cache(KeyValues, Protocol):
-    """Keys and values that can be cut back."""
+class ContextPairs(Protocol):
+    """What a drafter reads of its target's context."""
+
+    def pair(self, layer: int, first: int, end: int) -> tuple[Tensor, Tensor]:
+        """k, v [B, KV heads, end − first, head_dim] of one layer, of the context's tokens `first` to `end` − 1."""
+
+
+class Cache(KeyValues, ContextPairs, Protocol):
+    """Keys and values that can be read and cut back."""
 
     def truncate(self, length: int) -> None:
         """Forget everything behind the first `length` tokens."""
@@ -75,8 +95,12 @@ class Network(Protocol):
 class Receipt:
     """What one request cost. Times in seconds, the rest in tokens or forwards.
 
-    denoise_steps: executed steps of each block; block_tokens: tokens that each block kept.
-    encodes: forwards of the target model after prefill; under ar the one that yields the first token counts.
+    denoise_steps: executed steps of each block; block_tokens: tokens that each block kept. Under verified a block is
+    a round, and one without steps an autoregressive step.
+    encodes: forwards of the target model after prefill; where tokens are drawn one by one, with or without drafts, the
+    one that yields the first token counts.
+    cached_tokens: prompt tokens that a prefix seen before spared. queue_s: before the first admission.
+    drafted_tokens, accepted_tokens: drafts that were verified, and those that were kept. draft_forwards: a drafter's.
     """
 
     decoder: DecoderName
@@ -90,6 +114,11 @@ class Receipt:
     canvas_length: int = 0
     entropy_bound: float | None = None
     encodes: int = 0
+    drafted_tokens: int = 0
+    accepted_tokens: int = 0
+    draft_forwards: int = 0
+    cached_tokens: int = 0
+    queue_s: float = 0.0
     prefill_s: float = 0.0
     generation_s: float = 0.0
 

@@ -1,0 +1,51 @@
+"""What an engine is asked for, in ids, and what it answers; how it is carried out lives in engine."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from mezzotint.decoding.canvas import Pins
+from mezzotint.decoding.params import SamplingParams
+from mezzotint.decoding.program import Event
+from mezzotint.types import Receipt
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """One prompt to answer.
+
+    id: the caller's, of his own choosing, different from that of every request still running.
+    pins: given tokens by block. priority: higher ones are admitted first. deadline_s: seconds from submission.
+    """
+
+    id: str
+    prompt: tuple[int, ...]
+    params: SamplingParams
+    pins: Mapping[int, Pins] = field(default_factory=dict)
+    priority: int = 0
+    deadline_s: float | None = None
+
+
+class Told(NamedTuple):
+    """An event of a request that goes on."""
+
+    id: str
+    event: Event
+
+
+class Done(NamedTuple):
+    """A request has its answer; the event before was Finished."""
+
+    id: str
+    receipt: Receipt
+
+
+class Failed(NamedTuple):
+    """A request ended without its answer; `reason` says why in a sentence, `kind` in a word."""
+
+    id: str
+    kind: str  # cancelled, deadline, error
+    reason: str
+
+
+Outcome = Told | Done | Failed
