@@ -1,13 +1,13 @@
-"""`mezzotint train`: a recipe run from flags, its progress told; how a model learns is for the train room."""
+"""`mezzotint train lab`: the recipe run from flags, its progress told; how a model learns is for the train room."""
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from math import isfinite
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -49,8 +49,7 @@ HELPS = {
 
 
 @partial(unfold, helps=HELPS)
-def train(
-    recipe: Annotated[Literal["lab"], typer.Argument(metavar="RECIPE", help="lab, the bundled model.")],
+def lab(
     config: TrainConfig,
     output: Annotated[Path, typer.Option(help="The folder of the run.")] = Path("runs/lab"),
     minutes: Annotated[float | None, typer.Option(help="End after this long, finished or not.")] = None,
@@ -84,8 +83,13 @@ def train(
 
 
 @contextmanager
-def reporting(console: Console, steps: int, minutes: float | None) -> Iterator[Report]:
-    """What to call with each report: it moves a bar, or prints a JSON object where there is no terminal."""
+def reporting(
+    console: Console, steps: int, minutes: float | None, shown: Sequence[str] = ("causal", "denoise")
+) -> Iterator[Report]:
+    """What to call with each report: it moves a bar, or prints a JSON object where there is no terminal.
+
+    shown: which of its numbers stand beside the bar.
+    """
     if not console.is_terminal:
         yield lambda entry: print(_json_line(entry), flush=True)
         return
@@ -94,8 +98,8 @@ def reporting(console: Console, steps: int, minutes: float | None) -> Iterator[R
 
         def report(entry: dict[str, float]) -> None:
             spent = 0.0 if minutes is None else entry["elapsed_s"] / 60 / minutes
-            losses = f"causal {entry['causal']:.3f} · denoise {entry['denoise']:.3f}"
-            told = f"step {entry['step']:.0f} of {steps} · {losses}"
+            numbers = [f"{name} {entry[name]:.3f}" for name in shown]
+            told = " · ".join([f"step {entry['step']:.0f} of {steps}", *numbers])
             progress.update(bar, completed=max(entry["step"] / steps, spent), description=told)
 
         yield report

@@ -9,7 +9,7 @@ from mezzotint.model.fields import ConfigError as ConfigError
 from mezzotint.model.fields import Fields, read_json
 from mezzotint.model.geometry import LayerKind as LayerKind
 from mezzotint.model.geometry import LayerShape as LayerShape
-from mezzotint.model.geometry import parse_layers
+from mezzotint.model.geometry import check_layers, parse_layers
 from mezzotint.model.vision import VisionConfig as VisionConfig
 from mezzotint.model.vision import parse_vision
 
@@ -18,7 +18,7 @@ Family = Literal["diffusion_gemma", "gemma4"]
 _SHIPPED = Path(__file__).parents[1] / "configs"
 
 # Keys that Hugging Face writes into every config and that cannot change a number we compute.
-_INERT = frozenset(
+INERT = frozenset(
     "architectures model_type dtype torch_dtype transformers_version initializer_range attention_dropout "
     "_name_or_path id2label label2id return_dict output_hidden_states output_attentions problem_type "
     "use_cache auto_map is_encoder_decoder chunk_size_feed_forward vocab_size_per_layer_input bos_token_id "
@@ -57,8 +57,7 @@ class ModelConfig:
         for name in "vocab_size hidden_size num_heads sliding_window canvas_length max_positions".split():
             if getattr(self, name) < 1:
                 raise ConfigError(f"config.json: {name} is {getattr(self, name)}, must be at least 1")
-        if not self.layers:
-            raise ConfigError("config.json: a model has at least one layer")
+        check_layers(self.layers, self.num_heads)
         if self.num_experts and not 1 <= self.top_k_experts <= self.num_experts:
             raise ConfigError(
                 f"config.json: top_k_experts is {self.top_k_experts}, must lie between 1 and num_experts "
@@ -67,21 +66,6 @@ class ModelConfig:
         for token in (self.bos_id, self.pad_id, *self.eos_ids):
             if not 0 <= token < self.vocab_size:
                 raise ConfigError(f"config.json: token id {token} lies outside vocab_size {self.vocab_size}")
-        for index, layer in enumerate(self.layers):
-            self._check_layer(index, layer)
-
-    def _check_layer(self, index: int, layer: LayerShape) -> None:
-        if layer.kv_heads < 1 or self.num_heads % layer.kv_heads:
-            raise ConfigError(
-                f"config.json: layer {index} has {layer.kv_heads} KV heads, which do not divide "
-                f"num_attention_heads {self.num_heads}"
-            )
-        if layer.head_dim < 2 or layer.head_dim % 2:
-            raise ConfigError(f"config.json: layer {index} has head_dim {layer.head_dim}, must be even")
-        if not 0 <= layer.rotary_fraction <= 1:
-            raise ConfigError(
-                f"config.json: layer {index} has partial_rotary_factor {layer.rotary_fraction}, must be at most 1"
-            )
 
 
 def read_config(folder: Path) -> ModelConfig:
@@ -116,7 +100,8 @@ def parse_config(raw: Mapping[str, Any], generation: Mapping[str, Any] | None = 
     family = _family(raw)
     text = outer.section("text_config") or outer
     for section in (outer, text):
-        _refuse_unsupported(section)
+        refuse_unsupported(section)
+        section.only(num_kv_shared_layers=0)
     experts, vision = _experts(text, family), outer.section("vision_config")
     config = ModelConfig(
         family=family,
@@ -138,8 +123,8 @@ def parse_config(raw: Mapping[str, Any], generation: Mapping[str, Any] | None = 
         eos_ids=stated.ids("eos_token_id") or outer.ids("eos_token_id") or text.ids("eos_token_id") or (1,),
         vision=None if vision is None else parse_vision(vision),
     )
-    text.close(_INERT)
-    outer.close(_INERT)
+    text.close(INERT)
+    outer.close(INERT)
     return config
 
 
@@ -149,18 +134,23 @@ def _family(raw: Mapping[str, Any]) -> Family:
         return "diffusion_gemma"
     if kind in ("gemma4", "gemma4_text"):
         return "gemma4"
+    if kind == "gemma4_assistant":
+        raise ConfigError(
+            "config.json: model_type is 'gemma4_assistant', a drafter that runs beside the model it was trained for; "
+            "load that model, and this with load_assistant"
+        )
     raise ConfigError(
         f"config.json: model_type is {kind!r}; this version runs 'diffusion_gemma' and, autoregressively, 'gemma4'"
     )
 
 
-def _refuse_unsupported(section: Fields) -> None:
+def refuse_unsupported(section: Fields) -> None:
+    """Refuse parts of Gemma 4 that no network of ours has. Raises: ConfigError naming the key."""
     section.only(
         tie_word_embeddings=True,
         audio_config=None,
         hidden_activation="gelu_pytorch_tanh",
         attention_bias=False,
-        num_kv_shared_layers=0,
         use_double_wide_mlp=False,
         hidden_size_per_layer_input=0,
         use_bidirectional_attention="vision",

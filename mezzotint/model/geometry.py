@@ -38,6 +38,24 @@ def parse_layers(text: Fields, *, shared: bool) -> Iterator[LayerShape]:
         )
 
 
+def check_layers(layers: tuple[LayerShape, ...], num_heads: int) -> None:
+    """Refuse layers that attention cannot run. Raises: ConfigError naming the layer, the value and the limit."""
+    if not layers:
+        raise ConfigError("config.json: a model has at least one layer")
+    for index, layer in enumerate(layers):
+        if layer.kv_heads < 1 or num_heads % layer.kv_heads:
+            raise ConfigError(
+                f"config.json: layer {index} has {layer.kv_heads} KV heads, which do not divide "
+                f"num_attention_heads {num_heads}"
+            )
+        if layer.head_dim < 2 or layer.head_dim % 2:
+            raise ConfigError(f"config.json: layer {index} has head_dim {layer.head_dim}, must be even")
+        if not 0 <= layer.rotary_fraction <= 1:
+            raise ConfigError(
+                f"config.json: layer {index} has partial_rotary_factor {layer.rotary_fraction}, must be at most 1"
+            )
+
+
 def _kinds(text: Fields) -> list[LayerKind]:
     count = text.integer("num_hidden_layers", 30)
     names = text.words("layer_types")

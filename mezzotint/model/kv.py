@@ -44,15 +44,28 @@ class KV:
         """Tokens encoded so far."""
         return self._length
 
+    def slots(self, count: int) -> list[Pair]:
+        """All slots of each layer, of which `count` behind the context are about to be written.
+
+        Raises: ValueError if there are fewer.
+        """
+        if (end := self._length + count) > self.capacity:
+            raise ValueError(f"{end} tokens do not fit into a KV cache of {self.capacity}; allocate a larger one")
+        return self._pairs
+
     def place(self, layer: int, k: Tensor, v: Tensor) -> Pair:
         """Write the new tokens behind the context; see KeyValues.place."""
-        end = self._length + k.shape[2]
-        if end > self.capacity:
-            raise ValueError(f"{end} tokens do not fit into a KV cache of {self.capacity}; allocate a larger one")
-        pair = self._pairs[layer]
+        end, pair = self._length + k.shape[2], self.slots(k.shape[2])[layer]
         pair.k[:, :, self._length : end] = k
         pair.v[:, :, self._length : end] = v
         return Pair(pair.k[:, :, :end], pair.v[:, :, :end])
+
+    def pair(self, layer: int, first: int, end: int) -> Pair:
+        """Views of a layer's keys and values of context tokens `first` to `end` − 1; see ContextPairs.pair."""
+        if not 0 <= first <= end <= self._length:
+            raise ValueError(f"tokens {first} to {end} do not lie in a context of {self._length}")
+        pair = self._pairs[layer]
+        return Pair(pair.k[:, :, first:end], pair.v[:, :, first:end])
 
     def advance(self, count: int) -> None:
         """Make the last placed `count` tokens part of the context."""

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import nn
@@ -18,6 +18,8 @@ from mezzotint.model.kv import kv_bytes
 
 # A vocabulary pass holds one block of scores, their powers and the weights' own product: some 32 bytes each.
 _BLOCK_BYTES = 32 << 18
+
+Network = TypeVar("Network", bound=nn.Module)
 
 _MEMINFO, _CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 
@@ -56,8 +58,13 @@ class _Unfilled(TorchFunctionMode):
 
 def outline(config: ModelConfig) -> DiffusionGemma:
     """The network on the meta device: every name, shape and module, and no memory."""
+    return on_meta(lambda: DiffusionGemma(config))
+
+
+def on_meta(build: Callable[[], Network]) -> Network:
+    """What `build` returns, made on the meta device."""
     with torch.device("meta"), _Unfilled():
-        return DiffusionGemma(config)
+        return build()
 
 
 def estimate(config: ModelConfig, *, dtype: torch.dtype, context_tokens: int, rows: int) -> MemoryEstimate:

@@ -17,6 +17,10 @@ _GEMMA4 = (
     ("model.", "model.", "lm_head.weight"),
 )
 
+# An assistant's tensors that stand beside its layers, and its head.
+_ASSISTANT = ("pre_projection.", "post_projection.", "masked_embedding.")
+_ASSISTANT_HEAD = "lm_head.weight"
+
 
 class Naming(NamedTuple):
     """How a checkpoint spells names: what precedes text, encoder scalars and vision, and the head in full."""
@@ -72,6 +76,21 @@ def account(config: ModelConfig, shapes: Mapping[str, Shape], stored: Mapping[st
     _match_names({**expected, **seen, **heads}.keys(), stored)
     _match_shapes({**expected, **seen, **heads}, stored)
     return Account(sources, tuple(seen), next(iter(heads), None))
+
+
+def assistant_name(own: str) -> str:
+    """The checkpoint's name of an assistant's tensor `own`."""
+    return own if own.startswith(_ASSISTANT) else f"model.{own}"
+
+
+def account_assistant(shapes: Mapping[str, Shape], stored: Mapping[str, Stored]) -> Account:
+    """Match an assistant's tensors (`shapes` by our names) with the stored ones; raises as `account` does."""
+    names = {own: assistant_name(own) for own in shapes}
+    heads = {_ASSISTANT_HEAD: shapes["embed_tokens.weight"]} if _ASSISTANT_HEAD in stored else {}
+    expected = {names[own]: shape for own, shape in shapes.items()} | heads
+    _match_names(expected.keys(), stored)
+    _match_shapes(expected, stored)
+    return Account({own: (name,) for own, name in names.items()}, (), next(iter(heads), None))
 
 
 def _parts(own: str, name: str, shape: Shape, stored: Mapping[str, Stored]) -> tuple[str, ...]:

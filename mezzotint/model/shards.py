@@ -15,6 +15,9 @@ SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 
 # The element types of plain weights; whole numbers and 8-bit floats are those of quantised ones.
 _DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
+# Whole numbers that are none: token ids, listed by the ordered head of an assistant.
+_IDS = {"I64": torch.int64, "I32": torch.int32}
+_LISTS = ".token_ordering"
 
 _QUANTISED = (
     "weight_scale weight_scale_2 weight_scale_inv input_scale weight_packed weight_zero_point "
@@ -85,12 +88,13 @@ def _open(file: Path) -> Any:
 def _declared(file: Path, handle: Any, name: str) -> Stored:
     header = handle.get_slice(name)
     kind = header.get_dtype()
-    if kind not in _DTYPES or name.rpartition(".")[2] in _QUANTISED:
+    known = _IDS if name.endswith(_LISTS) else _DTYPES
+    if kind not in known or name.rpartition(".")[2] in _QUANTISED:
         raise CheckpointError(
             f"{file}: {name} ({kind}) belongs to quantised weights, which this version does not read; "
             "use the release in bfloat16"
         )
-    return Stored(file, tuple(header.get_shape()), _DTYPES[kind])
+    return Stored(file, tuple(header.get_shape()), known[kind])
 
 
 def _weight_map(folder: Path) -> dict[str, str]:

@@ -1,29 +1,26 @@
 """From a checkpoint's folder to a network and back; names are matched by names, files opened by shards."""
 
-import json
 import logging
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from safetensors.torch import save_file
 from torch import Tensor
 
 from mezzotint.model.config import ModelConfig, read_config
 from mezzotint.model.config_json import config_json
 from mezzotint.model.diffusion_gemma import DiffusionGemma
 from mezzotint.model.fields import CheckpointError as CheckpointError
+from mezzotint.model.folder import Opened, check_dtype, write_folder
 from mezzotint.model.generation_config import GenerationDefaults, generation_json
 from mezzotint.model.locate import resolve as resolve
 from mezzotint.model.memory import check_memory, estimate, outline
-from mezzotint.model.names import Account, Shape, account, naming
-from mezzotint.model.shards import SINGLE, Shards
+from mezzotint.model.names import account, naming
+from mezzotint.model.shards import Shards
 from mezzotint.model.vision import vision_shapes
 
 _log = logging.getLogger(__name__)
-
-_DTYPES = (torch.float64, torch.float32, torch.bfloat16)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,12 +67,12 @@ def load_model(
     found = _open(path)
     report = found.report()
     kept = dtype or (torch.float32 if report.dtype == torch.float16 else report.dtype)
-    _check_dtype(kept)
+    check_dtype(kept)
     need = estimate(found.config, dtype=kept, context_tokens=found.config.canvas_length, rows=1)
     check_memory(need, device=place, limit_bytes=memory_limit_bytes)
-    found.check_head()
+    found.opened.check_head()
     model = outline(found.config)
-    model.load_state_dict({name: found.read(name, kept, place) for name in found.account.sources}, assign=True)
+    model.load_state_dict(found.opened.read_all(kept, place), assign=True)
     _log.info("%s: %d tensors as %s; %s", path, report.text_tensors, kept, _vision_note(report))
     return model.requires_grad_(requires_grad=False).eval()
 
@@ -96,7 +93,7 @@ def write_checkpoint(
     Raises: CheckpointError for a config that the format cannot hold, a dtype that no model runs in, or a weight
     that is not finite.
     """
-    _check_dtype(dtype)
+    check_dtype(dtype)
     folder, config = Path(path), model.config
     defaults = generation or GenerationDefaults()
     if defaults.eos_ids is None:
@@ -105,25 +102,18 @@ def write_checkpoint(
         "config.json": config_json(config, dtype),
         "generation_config.json": generation_json(defaults, max_new_tokens=max_new_tokens, pad_id=config.pad_id),
     }
-    tensors = _stored_tensors(model, dtype)
-    folder.mkdir(parents=True, exist_ok=True)
-    partial = folder / f"{SINGLE}.partial"
-    save_file(tensors, partial, metadata={"format": "pt"})
-    partial.replace(folder / SINGLE)
-    for name, content in descriptions.items():
-        (folder / name).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    write_folder(folder, descriptions, _stored_tensors(model, dtype))
 
 
 class _Found(NamedTuple):
     """An opened checkpoint whose names and shapes are all accounted for."""
 
     config: ModelConfig
-    shapes: dict[str, Shape]
-    shards: Shards
-    account: Account
+    opened: Opened
 
     def report(self) -> LoadReport:
-        stored, sources, vision = self.shards.stored, self.account.sources, self.account.vision
+        account, stored = self.opened.account, self.opened.shards.stored
+        sources, vision = account.sources, account.vision
         text = dict.fromkeys(part for parts in sources.values() for part in parts)
         return LoadReport(
             config=self.config,
@@ -134,40 +124,13 @@ class _Found(NamedTuple):
             vision_bytes=sum(stored[name].bytes for name in vision),
         )
 
-    def check_head(self) -> None:
-        """Refuse a stored output head that differs from the embedding: we run them tied."""
-        head, embedding = self.account.head, self.account.sources["embed_tokens.weight"][0]
-        if head is not None and not torch.equal(self.shards.read(head), self.shards.read(embedding)):
-            raise CheckpointError(
-                f"{self.shards.stored[head].file}: {head} differs from {embedding}; this model ties its head "
-                "to the embedding, so another head cannot be honoured: use a checkpoint with tied embeddings"
-            )
-
-    def read(self, name: str, dtype: torch.dtype, device: torch.device) -> Tensor:
-        """Our tensor `name`: the stored one where dtype and device allow, else a converted copy; finite."""
-        parts = self.account.sources[name]
-        if len(parts) == 1:
-            tensor = self.shards.read(parts[0]).to(device, dtype)
-        else:
-            tensor = torch.empty(self.shapes[name], dtype=dtype, device=device)
-            slots = tensor.view(len(parts), *self.shards.stored[parts[0]].shape)
-            for slot, part in zip(slots, parts, strict=True):
-                slot.copy_(self.shards.read(part))
-        _check_finite(f"{self.shards.stored[parts[0]].file}: {parts[0]}", tensor)
-        return tensor
-
 
 def _open(path: Path | str) -> _Found:
     folder = path if isinstance(path, Path) else resolve(path)
     config = read_config(folder)
     shapes = {name: tuple(tensor.shape) for name, tensor in outline(config).state_dict().items()}
     shards = Shards.open(folder)
-    return _Found(config, shapes, shards, account(config, shapes, shards.stored))
-
-
-def _check_dtype(dtype: torch.dtype) -> None:
-    if dtype not in _DTYPES:
-        raise CheckpointError(f"dtype is {dtype}, must be one of {', '.join(map(str, _DTYPES))}")
+    return _Found(config, Opened(shapes, shards, account(config, shapes, shards.stored)))
 
 
 def _vision_note(report: LoadReport) -> str:
@@ -176,23 +139,10 @@ def _vision_note(report: LoadReport) -> str:
     return f"text only for now: {report.vision_tensors} vision tensors are recognised and left out"
 
 
-def _check_finite(name: str, tensor: Tensor) -> None:
-    """Refuse nan and infinity. One pass without scratch: least and greatest carry a nan along."""
-    least, greatest = torch.aminmax(tensor)
-    if not (least.isfinite() and greatest.isfinite()):
-        raise CheckpointError(
-            f"{name} is not finite in {tensor.dtype} (from {least.item()} to {greatest.item()}); "
-            "the weights are damaged or too large for this dtype: download them again, or choose a wider one"
-        )
-
-
 def _stored_tensors(model: DiffusionGemma, dtype: torch.dtype) -> dict[str, Tensor]:
     config, generator = model.config, torch.Generator().manual_seed(0)
     spelling = naming(config, ())
     tensors = {spelling.of(name): tensor.detach() for name, tensor in model.state_dict().items()}
     for name, shape in vision_shapes(config.vision, config.hidden_size).items() if config.vision else ():
         tensors[spelling.vision + name] = 0.02 * torch.randn(shape, generator=generator)
-    tensors = {name: tensor.to("cpu", dtype).contiguous() for name, tensor in tensors.items()}
-    for name, tensor in tensors.items():
-        _check_finite(name, tensor)
-    return tensors
+    return {name: tensor.to("cpu", dtype).contiguous() for name, tensor in tensors.items()}

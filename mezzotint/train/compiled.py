@@ -1,4 +1,4 @@
-"""Fused element-wise passes for training, where they pay; inference uses none, for they round differently."""
+"""Fused element-wise passes for training, where they pay; what inference compiles is in model.compiled."""
 
 from shutil import which
 

@@ -1,7 +1,7 @@
 """What a training run is told: sizes, rates and what each step does; no tensors live here."""
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from math import cos, pi
 from typing import NamedTuple
 
@@ -115,3 +115,37 @@ class TrainConfig:
     def _require(self, name: str, fits: bool, remedy: str) -> None:
         if not fits:
             raise ValueError(f"{name} is {getattr(self, name)}; {remedy}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrafterConfig:
+    """One run that teaches a drafter what its target says next; the fields that TrainConfig has too mean the same.
+
+    guesses: how many tokens it learns to guess behind a known one.
+    Raises: ValueError naming field, value and limit.
+    """
+
+    seed: int = TrainConfig.seed
+    steps: int = TrainConfig.steps
+    examples: int = TrainConfig.examples
+    guesses: int = 4
+    mixture: dict[str, float] = field(default_factory=lambda: TrainConfig().mixture)
+    peak_rate: float = TrainConfig.peak_rate
+    matrix_rate: float = TrainConfig.matrix_rate
+    final_share: float = TrainConfig.final_share
+    warmup: int = TrainConfig.warmup
+    weight_decay: float = TrainConfig.weight_decay
+    clip: float = TrainConfig.clip
+    ema: float = TrainConfig.ema
+    log_every: int = TrainConfig.log_every
+    checkpoint_s: float = TrainConfig.checkpoint_s
+
+    def __post_init__(self) -> None:
+        if self.guesses < 1:
+            raise ValueError(f"guesses is {self.guesses}; must be at least 1")
+        _ = self.schedule  # whose fields check themselves
+
+    @property
+    def schedule(self) -> TrainConfig:
+        """What any run is told: examples, rates and when to tell; the rest of it is for canvases, and is not read."""
+        return TrainConfig(**{part.name: getattr(self, part.name) for part in fields(self) if part.name != "guesses"})

@@ -35,6 +35,11 @@ class RecordedKV:
             raise ValueError(f"a RecordedKV holds one encode, here of {self._length} tokens; make a new one")
         self._length = count
 
+    def pair(self, layer: int, first: int, end: int) -> Pair:
+        """See ContextPairs.pair; all of what was encoded may be read."""
+        pair = self._pairs[layer]
+        return Pair(pair.k[:, :, first:end], pair.v[:, :, first:end])
+
     def rows(self, index: Tensor) -> "RecordedKV":
         """Rows `index` [N], in that order and as often as asked."""
         chosen = RecordedKV()

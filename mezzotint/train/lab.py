@@ -4,9 +4,11 @@ import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 
+from mezzotint.model.assistant import AssistantNetwork
 from mezzotint.model.config import LayerKind, LayerShape, ModelConfig, VisionConfig
 from mezzotint.model.diffusion_gemma import DiffusionGemma
 from mezzotint.model.generation_config import GenerationDefaults
@@ -20,6 +22,8 @@ from mezzotint.train.compiled import compile_parts
 from mezzotint.train.config import TrainConfig
 from mezzotint.train.data import Sample
 from mezzotint.train.loop import train
+
+Model = TypeVar("Model", bound=DiffusionGemma | AssistantNetwork)
 
 _KINDS: tuple[LayerKind, ...] = ("sliding_attention", "sliding_attention", "full_attention") * 2
 _STEP_BUDGET = 16  # the largest that on-policy training visits
@@ -111,7 +115,7 @@ def _layer(kind: LayerKind) -> LayerShape:
     )
 
 
-def initialise(model: DiffusionGemma, seed: int) -> DiffusionGemma:
+def initialise(model: Model, seed: int) -> Model:
     """Random start: embeddings of unit rms after scaling, products that keep variance, scores of order 1.
 
     Returns: the model, filled.

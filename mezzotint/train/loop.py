@@ -13,7 +13,7 @@ from mezzotint.tasks import Example
 from mezzotint.train.config import TrainConfig
 from mezzotint.train.data import Batch, Sample, training_batches
 from mezzotint.train.loss import corrupt, joint_loss
-from mezzotint.train.state import TrainState
+from mezzotint.train.state import Model, TrainState
 
 
 def train(
@@ -24,7 +24,7 @@ def train(
     report: Callable[[dict[str, float]], None],
     *,
     until_s: float | None = None,
-) -> TrainState:
+) -> TrainState[DiffusionGemma]:
     """Train `model` in place up to config.steps, or for until_s seconds, from folder/state.pt if it is there.
 
     Writes folder/state.pt every config.checkpoint_s and at the end. Every config.log_every steps a line goes
@@ -34,16 +34,36 @@ def train(
     that it has reached. Steps that were lost with an interrupted run appear in the curve twice.
     Returns: the state after the last step.
     """
+    state = continued(model, config, folder)
+    pad, fill = model.config.pad_id, model.config.eos_ids[0]
+    batches = training_batches(config, tokenise, state.step, pad_id=pad, fill_id=fill)
+    run_steps(state, lambda: _take_step(state, next(batches)), folder, report, until_s=until_s)
+    return state
+
+
+def continued(model: Model, config: TrainConfig, folder: Path) -> TrainState[Model]:
+    """The state of the run in `folder`, which is made; that of a beginning where it holds none."""
     folder.mkdir(parents=True, exist_ok=True)
     file, state = folder / "state.pt", TrainState(model, config)
     if file.exists():
         state.load(file)
-    pad, fill = model.config.pad_id, model.config.eos_ids[0]
-    batches = training_batches(config, tokenise, state.step, pad_id=pad, fill_id=fill)
+    return state
+
+
+def run_steps(
+    state: TrainState[Model],
+    take: Callable[[], dict[str, float]],
+    folder: Path,
+    report: Callable[[dict[str, float]], None],
+    *,
+    until_s: float | None,
+) -> None:
+    """Take steps, each of which updates `state` and returns what is to be told, as `train` says."""
+    file, config = folder / "state.pt", state.config
     started = saved = time.monotonic()
     window: list[dict[str, float]] = []
     while state.step < config.steps and (until_s is None or time.monotonic() - started < until_s):
-        window.append(_take_step(state, next(batches)))
+        window.append(take())
         if state.step % config.log_every == 0:
             report(_log(folder, state, window, time.monotonic() - started))
             window = []
@@ -51,10 +71,9 @@ def train(
             state.save(file)
             saved = time.monotonic()
     state.save(file)
-    return state
 
 
-def _take_step(state: TrainState, batch: Batch) -> dict[str, float]:
+def _take_step(state: TrainState[DiffusionGemma], batch: Batch) -> dict[str, float]:
     """Draw noise, differentiate, update; returns losses in nats per token and the gradient's norm."""
     model, config = state.model, state.config
     generator = torch.Generator().manual_seed(config.seed * 1_000_003 + state.step)
@@ -68,7 +87,7 @@ def _take_step(state: TrainState, batch: Batch) -> dict[str, float]:
     return {"causal": causal, "denoise": float(losses.denoise), "norm": norm}
 
 
-def _log(folder: Path, state: TrainState, window: list[dict[str, float]], elapsed_s: float) -> dict[str, float]:
+def _log(folder: Path, state: TrainState[Model], window: list[dict[str, float]], elapsed_s: float) -> dict[str, float]:
     means = {key: round(sum(entry[key] for entry in window) / len(window), 4) for key in window[0]}
     examples = state.step * state.config.examples
     entry = {"step": state.step, "examples": examples, "elapsed_s": round(elapsed_s, 1), **means}

@@ -3,25 +3,26 @@
 import os
 import pickle
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from mezzotint.model.diffusion_gemma import DiffusionGemma
 from mezzotint.train.config import TrainConfig
 
 _PARTS = {"step", "causal_loss", "masters", "average", "optimisers"}
 
+Model = TypeVar("Model", bound=nn.Module)
 
-class TrainState:
+
+class TrainState(Generic[Model]):
     """Float32 master weights behind a model of any dtype, an exponential average of them, and two optimisers.
 
     Muon updates hidden matrices (a stack of experts as single ones); AdamW the table, routers and vectors.
     causal_loss: its running mean in nats per token, which decides its weight; high until something is learnt.
     """
 
-    def __init__(self, model: DiffusionGemma, config: TrainConfig) -> None:
+    def __init__(self, model: Model, config: TrainConfig) -> None:
         """Begin at step 0 with the model's weights and empty momenta."""
         self.model, self.config = model, config
         self.step, self.causal_loss = 0, 1.0
@@ -57,7 +58,7 @@ class TrainState:
         self._publish()
         return float(norm)
 
-    def averaged(self, model: DiffusionGemma) -> DiffusionGemma:
+    def averaged(self, model: Model) -> Model:
         """Fill `model` (same shape) with the averaged weights and return it."""
         model.load_state_dict(self.model.state_dict() | self.average)
         return model

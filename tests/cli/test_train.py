@@ -119,6 +119,14 @@ def test_in_a_terminal_a_bar_shows_the_larger_share_of_steps_and_minutes(minutes
     assert share in out.getvalue()
 
 
+def test_the_bar_shows_the_numbers_of_its_recipe() -> None:
+    out = StringIO()
+    terminal = Console(file=out, force_terminal=True, width=120, color_system=None, legacy_windows=False)
+    with reporting(terminal, 100, None, ("accepted",)) as report:
+        report({"step": 20, "elapsed_s": 6.0, "accepted": 1.25})
+    assert "step 20 of 100 · accepted 1.250" in out.getvalue()
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -145,5 +153,7 @@ def test_weights_to_begin_with_are_refused_where_a_run_goes_on(calls: list[Any],
     assert len(calls) == 1
 
 
-def test_lab_is_the_only_recipe() -> None:
+def test_there_are_two_recipes() -> None:
     assert CliRunner().invoke(app, ["train", "elsewhere"]).exit_code == 2
+    text = CliRunner().invoke(app, ["train"]).output
+    assert all(recipe in text for recipe in ("lab", "drafter"))

@@ -63,6 +63,18 @@ def test_a_cut_context_goes_on_from_its_new_end(config: ModelConfig) -> None:
         kv.truncate(3)
 
 
+def test_a_layers_pair_is_a_view_of_the_context_alone(config: ModelConfig) -> None:
+    kv = KV(config, 2, 8, dtype=torch.float32)
+    kv.place(1, tokens(0, 6, 1), -tokens(0, 6, 1))
+    kv.advance(5)
+    keys, values = kv.pair(1, 2, 5)
+    assert torch.equal(keys, tokens(2, 3, 1))
+    assert torch.equal(values, -tokens(2, 3, 1))
+    assert kv.pair(1, 0, 5).k.data_ptr() == kv.pair(1, 0, 4).k.data_ptr()
+    with pytest.raises(ValueError, match="tokens 2 to 6 do not lie in a context of 5"):
+        kv.pair(1, 2, 6)
+
+
 def test_tokens_beyond_the_capacity_are_refused(config: ModelConfig) -> None:
     kv = KV(config, 2, 4, dtype=torch.float32)
     kv.place(0, tokens(0, 4, 0), tokens(0, 4, 0))
