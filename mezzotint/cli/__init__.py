@@ -5,10 +5,14 @@ from typing import Annotated
 import typer
 
 from mezzotint import __version__
-from mezzotint.cli import chat, evaluate, generate, models, train
+from mezzotint.cli import chat, drafter, evaluate, generate, models, train
 from mezzotint.cli.errors import Verbs
 
 app = typer.Typer(cls=Verbs, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+
+recipes = typer.Typer(no_args_is_help=True, help="Train the bundled model, or a drafter that guesses what it says.")
+recipes.command("lab")(train.lab)
+recipes.command("drafter")(drafter.drafter)
 
 
 def _print_version(wanted: bool) -> None:
@@ -30,5 +34,5 @@ def _mezzotint(
 app.command("generate")(generate.generate)
 app.command("chat")(chat.chat)
 app.command("models")(models.models)
-app.command("train")(train.train)
+app.add_typer(recipes, name="train")
 app.command("evaluate")(evaluate.evaluate)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from mezzotint.cli import app
 
@@ -16,12 +17,15 @@ Written by `make docs` from the commands themselves; a test fails when it is sta
 def page() -> str:
     """docs/cli.md: every command with its usage, its help and a table of its arguments and flags."""
     group: Any = typer.main.get_command(app)
-    context = typer.Context(group, info_name="mezzotint")
-    sections = [_section(group, context)]
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
-        sections.append(_section(command, typer.Context(command, parent=context, info_name=name)))
-    return "\n".join([_HEAD, *sections])
+    return "\n".join([_HEAD, *_sections(group, typer.Context(group, info_name="mezzotint"))])
+
+
+def _sections(command: Any, context: typer.Context) -> Iterator[str]:
+    yield _section(command, context)
+    if isinstance(command, TyperGroup):
+        for name in command.list_commands(context):
+            part: Any = command.get_command(context, name)
+            yield from _sections(part, typer.Context(part, parent=context, info_name=name))
 
 
 def _section(command: Any, context: typer.Context) -> str:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from mezzotint.cli.flags import unfold
-from mezzotint.cli.options import Decoding, Device, Dtype, Loading, Threads, choose_target
+from mezzotint.cli.options import Compiled, Decoding, Device, Dtype, Loading, Threads, choose_target
 
 if TYPE_CHECKING:
     from mezzotint.evaluate.config import EvaluateConfig
@@ -38,7 +38,9 @@ class Asked:
     sampler: Annotated[str | None, _option("Of diffusion; report with the checkpoint's own numbers unless given.")] = (
         None
     )
-    temperature: Annotated[float | None, _option("Of every decoder; 0 for ar and 1 for diffusion unless given.")] = None
+    temperature: Annotated[
+        float | None, _option("Of every decoder; 1 for diffusion and 0 for the others unless given.")
+    ] = None
 
 
 @unfold
@@ -51,6 +53,7 @@ def evaluate(
     device: Device = None,
     dtype: Dtype = None,
     threads: Threads = None,
+    compiled: Compiled = None,
     output: Annotated[Path | None, _option("Write every answer to this file too, one JSON object a line.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one list of objects, one a row.")] = False,
 ) -> None:
@@ -66,7 +69,7 @@ def evaluate(
 
     target = choose_target(model, asked.decoder)
     config = _read(replace(asked, decoder=target.decoder))
-    loading = Loading(model=target.model, device=device, dtype=dtype, threads=threads)
+    loading = Loading(model=target.model, device=device, dtype=dtype, threads=threads, compiled=compiled)
     llm = set_up(loading, Decoding()).llm
     with _recording(output) as record:
         rows = score(_follow(answer_prompts(llm, config), config.answers, record))

@@ -19,6 +19,10 @@ def _option(help: str) -> Any:
 Device = Annotated[str | None, _option("Where the model runs, as torch names it; cpu unless given.")]
 Dtype = Annotated[str | None, _option("float64, float32 or bfloat16; the checkpoint's own unless given.")]
 Threads = Annotated[int | None, _option("CPU threads; torch's choice unless given.")]
+Compiled = Annotated[
+    bool | None,
+    typer.Option("--compile", help="Run as machine code, which a C++ compiler makes in seconds the first time."),
+]
 System = Annotated[str | None, _option("A system message before the prompt.")]
 Watch = Annotated[
     bool,
@@ -36,13 +40,17 @@ class Loading:
     device: Device = None
     dtype: Dtype = None
     threads: Threads = None
+    compiled: Compiled = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Decoding:
     """The fields of SamplingParams; None leaves one to it."""
 
-    decoder: Annotated[str | None, _option("diffusion, or ar: token by token; diffusion unless given.")] = None
+    decoder: Annotated[
+        str | None,
+        _option("diffusion; ar: token by token; verified, mtp: ar's tokens, many at a time; diffusion unless given."),
+    ] = None
     sampler: Annotated[
         str | None,
         _option("report, hf, jax, refine or ddim; report with the checkpoint's numbers unless given."),
@@ -50,7 +58,7 @@ class Decoding:
     max_tokens: Annotated[int | None, _option("Most output tokens, the end of turn included; 256 unless given.")] = None
     temperature: Annotated[
         float | None,
-        _option("A factor on the sampler's schedule, under ar the usual one; 1.0 unless given."),
+        _option("Under diffusion a factor on the sampler's schedule, else the usual one; 1.0 unless given."),
     ] = None
     steps: Annotated[int | None, _option("Most denoising steps a block; the sampler's own unless given.")] = None
     entropy_bound: Annotated[
@@ -63,11 +71,25 @@ class Decoding:
         float | None,
         _option("refine only: replace accepted tokens above this probability, none unless given."),
     ] = None
-    top_k: Annotated[int | None, _option("ar only: draw among the k likeliest tokens; among all unless given.")] = None
-    top_p: Annotated[float | None, _option("ar only: draw among the likeliest of this mass; 1.0 unless given.")] = None
-    min_p: Annotated[float | None, _option("ar only: least probability, a share of the highest; 0.0 unless given.")] = (
-        None
-    )
+    top_k: Annotated[
+        int | None, _option("Not diffusion: draw among the k likeliest tokens; among all unless given.")
+    ] = None
+    top_p: Annotated[
+        float | None, _option("Not diffusion: draw among the likeliest of this mass; 1.0 unless given.")
+    ] = None
+    min_p: Annotated[
+        float | None, _option("Not diffusion: least probability, a share of the highest; 0.0 unless given.")
+    ] = None
+    draft_tokens: Annotated[
+        int | None, _option("verified, mtp: tokens that a round drafts; what pays, for mtp 6, unless given.")
+    ] = None
+    draft_steps: Annotated[
+        int | None, _option("verified only: denoising steps of a draft; what pays unless given.")
+    ] = None
+    draft_tail: Annotated[
+        str | None,
+        _option("verified only: what a canvas keeps of a draft: fresh, tail or tail+soft; tail+soft unless given."),
+    ] = None
     seed: Annotated[int | None, _option("Same seed, same tokens; drawn and told in the receipt unless given.")] = None
     ignore_eos: Annotated[bool | None, typer.Option("--ignore-eos", help="Write on behind an end of turn.")] = None
 

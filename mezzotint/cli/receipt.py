@@ -29,7 +29,7 @@ def metrics(receipt: Receipt, first_text_s: float) -> dict[str, Any]:
         "tokens_per_second": round(receipt.output_tokens / total_s, 1) if total_s else 0.0,
         "seed": receipt.seed,
         "diffusion": {
-            "semantics": "token" if receipt.decoder == "ar" else "canvas",
+            "semantics": "canvas" if receipt.decoder == "diffusion" else "token",
             "canvas": receipt.canvas_length,
             "blocks": len(receipt.denoise_steps),
             "denoise_steps": list(receipt.denoise_steps),
@@ -40,19 +40,31 @@ def metrics(receipt: Receipt, first_text_s: float) -> dict[str, Any]:
             "budget_hits": receipt.budget_hits,
             "sampler": receipt.sampler,
             "entropy_bound": bound if bound is not None and isfinite(bound) else None,
+            "drafted_tokens": receipt.drafted_tokens,
+            "accepted_tokens": receipt.accepted_tokens,
+            "draft_forwards": receipt.draft_forwards,
         },
     }
 
 
 def receipt_line(receipt: Receipt) -> str:
-    """The receipt on one line: blocks, steps of each and their budget, tokens per forward, times and seed."""
-    blocks = len(receipt.denoise_steps)
-    steps = " + ".join(map(str, receipt.denoise_steps))
-    canvas = f" {receipt.sampler} · {_count(blocks, 'block')} · {steps} of {receipt.step_budget} steps"
+    """The receipt on one line: blocks with their steps and budget, or drafts; tokens per forward, times and seed."""
     counts = f"{_count(receipt.output_tokens, 'token')}, {_count(receipt.forwards, 'forward')}"
     times = f"prefill {_ms(receipt.prefill_s):.0f} ms · generation {_ms(receipt.generation_s):.0f} ms"
-    work = f"{receipt.decoder}{canvas if blocks else ''} · {receipt.tokens_per_forward:.2f} tokens per forward"
+    work = f"{receipt.decoder}{_means(receipt)} · {receipt.tokens_per_forward:.2f} tokens per forward"
     return f"— {work} ({counts}) · {times} · seed {receipt.seed}"
+
+
+def _means(receipt: Receipt) -> str:
+    """What only some decoders have: a canvas, or drafts."""
+    if receipt.decoder == "diffusion":
+        steps = " + ".join(map(str, receipt.denoise_steps))
+        blocks = _count(len(receipt.denoise_steps), "block")
+        return f" {receipt.sampler} · {blocks} · {steps} of {receipt.step_budget} steps"
+    if receipt.decoder == "ar":
+        return ""
+    guesses = f" ({_count(receipt.draft_forwards, 'drafting forward')})" if receipt.draft_forwards else ""
+    return f" · {receipt.accepted_tokens} of {_count(receipt.drafted_tokens, 'draft')} accepted{guesses}"
 
 
 def _count(number: int, thing: str) -> str:

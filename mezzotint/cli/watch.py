@@ -84,7 +84,7 @@ class Watcher:
         if not cells:  # nothing but what the last token had left of a character
             cells = [Cell(_printable(event.text), "stable")]
             caption = "the rest of a character that was cut short"
-        elif not event.steps:  # no canvas: ar
+        elif not event.steps:  # no canvas: ar's own
             caption = f"token {self._tokens} of at most {self._max_tokens}"
         frame = Frame(caption, self._settled, cells)
         self._settled, self._draft = self._settled + _printable(event.text), []

@@ -8,8 +8,8 @@ from itertools import count
 from mezzotint.decoding.canvas import Pins, no_pins
 from mezzotint.decoding.params import SamplingParams
 from mezzotint.decoding.program import Block, Denoise, Draft, Encode, Event, Finished, Prefilled, Program, Told, drive
-from mezzotint.decoding.propose import draw_next
-from mezzotint.decoding.random import CanvasRandomness, SeededCanvas, position_uniform
+from mezzotint.decoding.propose import draw_at
+from mezzotint.decoding.random import CanvasRandomness, SeededCanvas
 from mezzotint.decoding.sampler import SAMPLERS, CanvasState, Draws, Sampler, start_canvas, update_canvas
 from mezzotint.decoding.stop import cut_answer
 from mezzotint.types import Cache, Network, Reading
@@ -21,6 +21,7 @@ __all__ = [
     "Finished",
     "Limits",
     "Prefilled",
+    "as_row",
     "check_pins",
     "denoise_blocks",
     "denoise_canvas",
@@ -186,7 +187,7 @@ def denoise_canvas(
         )
         routes = randomness.routes(step)[None] if sampler.rule == "ddim" else None
         draws = Draws(randomness.noise(step)[None], routes)
-        state = update_canvas(sampler, state, _as_row(reading), draws, pins, limits.vocab_size)
+        state = update_canvas(sampler, state, as_row(reading), draws, pins, limits.vocab_size)
         soft = reading.soft
         yield tell(state)
     return state
@@ -210,14 +211,7 @@ def draw_tokens(prompt: list[int], params: SamplingParams, seed: int, limits: Li
     yield Prefilled(len(prompt))
     ends = () if params.ignore_eos else limits.end_ids
     for drawn in range(params.max_tokens):
-        token = draw_next(
-            encoded.logits[-1],
-            position_uniform(seed, len(prompt) + drawn),
-            temperature=params.temperature,
-            top_k=params.top_k,
-            top_p=params.top_p,
-            min_p=params.min_p,
-        )
+        token = draw_at(encoded.logits[-1], params, seed, len(prompt) + drawn)
         cut = cut_answer([token], params.max_tokens - drawn, ends)
         yield Block(drawn, cut.tokens, 0)
         if cut.reason:
@@ -227,7 +221,7 @@ def draw_tokens(prompt: list[int], params: SamplingParams, seed: int, limits: Li
 
 
 def required_positions(prompt_tokens: int, params: SamplingParams, limits: Limits) -> int:
-    """Positions that a request may touch: whole canvases under diffusion, max_tokens under ar.
+    """Positions that a request may touch: whole canvases under diffusion, else max_tokens.
 
     Raises: ValueError if they exceed the context, or the prompt is empty.
     """
@@ -259,11 +253,7 @@ def check_pins(pins: Mapping[int, Pins], *, blocks: int, limits: Limits) -> None
                 raise ValueError(f"block {block} pins token id {token}; ids go from 0 to {vocab_size - 1}")
 
 
-def _draft(block: int, state: CanvasState) -> Draft:
-    return Draft(block, state.step, state.output[0].tolist(), state.accepted[0].tolist())
-
-
-def _as_row(reading: Reading) -> Reading:
+def as_row(reading: Reading) -> Reading:
     """A canvas's reading as a batch of one row; the soft embedding goes its own way."""
     return Reading(
         argmax=reading.argmax[None],
@@ -272,3 +262,7 @@ def _as_row(reading: Reading) -> Reading:
         log_prob=reading.log_prob[None],
         soft=None,
     )
+
+
+def _draft(block: int, state: CanvasState) -> Draft:
+    return Draft(block, state.step, state.output[0].tolist(), state.accepted[0].tolist())

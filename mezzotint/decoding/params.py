@@ -3,16 +3,30 @@
 from dataclasses import dataclass, fields, replace
 from math import inf, isfinite
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from mezzotint.decoding.sampler import SAMPLERS, Rule, Sampler, SamplerName
-from mezzotint.types import DecoderName
+from mezzotint.types import DecoderName, DraftTail
 
-_DECODERS: tuple[DecoderName, ...] = ("diffusion", "ar")
-_CANVAS_ONLY = ("sampler", "steps", "entropy_bound", "threshold", "editing_threshold")
-_AR_ONLY = {"top_k": None, "top_p": 1.0, "min_p": 0.0}
+DECODERS: tuple[DecoderName, ...] = get_args(DecoderName)
+_TAILS: tuple[DraftTail, ...] = get_args(DraftTail)
+_CANVAS: tuple[DecoderName, ...] = ("diffusion",)
+_CAUSAL: tuple[DecoderName, ...] = ("ar", "verified", "mtp")
+_HONOURED_BY: dict[str, tuple[DecoderName, ...]] = {  # what is missing here is honoured by all
+    "sampler": _CANVAS,
+    "steps": _CANVAS,
+    "entropy_bound": _CANVAS,
+    "threshold": _CANVAS,
+    "editing_threshold": _CANVAS,
+    "top_k": _CAUSAL,
+    "top_p": _CAUSAL,
+    "min_p": _CAUSAL,
+    "draft_tokens": ("verified", "mtp"),
+    "draft_steps": ("verified",),
+    "draft_tail": ("verified",),
+}
 _OWNERS: dict[str, Rule] = {
     "entropy_bound": "entropy_bound",
     "threshold": "refine",
@@ -26,9 +40,12 @@ class SamplingParams:
     """Options of one request; None means the default of the sampler or the checkpoint.
 
     max_tokens: exact limit of output tokens, end of turn included.
-    temperature: a factor on the sampler's schedule (1 = as published, 0 = argmax proposals); ar's own.
-    steps: budget of denoising steps a block. entropy_bound: nats, at least 0.
-    threshold, editing_threshold: probabilities in (0, 1], refine only. top_k, top_p, min_p: ar only.
+    temperature: under diffusion a factor on the sampler's schedule (1 = as published, 0 = argmax proposals), else as
+    usual. steps: budget of denoising steps a block. entropy_bound: nats, at least 0.
+    threshold, editing_threshold: probabilities in (0, 1], refine only. top_k, top_p, min_p: not under diffusion.
+    draft_tokens: tokens that a round of verified or mtp drafts, fewer where fewer fit; draft_steps: denoising steps
+    of a draft of verified, draft_tail: what a canvas keeps of the draft before it. None of them changes a token; where
+    a number is None verified finds out as it goes, and mtp drafts 6.
     seed: 0 to 2^64 − 1; None draws one and returns it in the receipt. ignore_eos: end tokens end nothing.
     Raises: ValueError naming option, value and remedy. Source: contract 3, 8.
     """
@@ -44,6 +61,9 @@ class SamplingParams:
     top_k: int | None = None
     top_p: float = 1.0
     min_p: float = 0.0
+    draft_tokens: int | None = None
+    draft_steps: int | None = None
+    draft_tail: DraftTail = "tail+soft"
     seed: int | None = None
     ignore_eos: bool = False
 
@@ -53,18 +73,20 @@ class SamplingParams:
             if isinstance(value, np.generic):
                 object.__setattr__(self, item.name, value.item())
         require = self._require
-        require("decoder", self.decoder in _DECODERS, f"choose one of {', '.join(_DECODERS)}")
+        require("decoder", self.decoder in DECODERS, f"choose one of {', '.join(DECODERS)}")
         require("max_tokens", _is_whole(self.max_tokens, 1), "ask for a whole number from 1 up")
         fits = self.temperature == 0 or _is_number(self.temperature, _COLDEST, 100)
         require("temperature", fits, f"give 0 (argmax) or a number from {_COLDEST} to 100")
         fits = self.seed is None or _is_whole(self.seed, 0, 2**64 - 1)
         require("seed", fits, "give a whole number from 0 to 2^64 - 1")
         require("ignore_eos", isinstance(self.ignore_eos, bool), "give True or False")
-        if self.decoder == "ar":
-            self._check_ar()
-        else:
+        self._check_decoder()
+        if self.decoder == "diffusion":
             self._check_owners()
             self._check_canvas()
+        else:
+            self._check_draws()
+            self._check_drafts()
 
     def resolve_sampler(self, defaults: Sampler = SAMPLERS["report"]) -> Sampler:
         """The sampler of this request, with its numbers; `defaults` where it names none.
@@ -83,19 +105,26 @@ class SamplingParams:
         }
         return replace(chosen, **{name: value for name, value in given.items() if value is not None})
 
-    def _check_ar(self) -> None:
-        for name in _CANVAS_ONLY:
-            remedy = "decoder 'ar' has no canvas: leave it at None or use 'diffusion'"
-            self._require(name, getattr(self, name) is None, remedy)
+    def _check_decoder(self) -> None:
+        neutral = {item.name: item.default for item in fields(self)}
+        for name, decoders in _HONOURED_BY.items():
+            fits = self.decoder in decoders or getattr(self, name) == neutral[name]
+            remedy = f"decoder {self.decoder!r} does not use it: leave it at {neutral[name]} or choose one of "
+            self._require(name, fits, remedy + ", ".join(decoders))
+
+    def _check_draws(self) -> None:
         fits = self.top_k is None or _is_whole(self.top_k, 1)
         self._require("top_k", fits, "give a whole number from 1 up, or None for no limit")
         self._require("top_p", _is_number(self.top_p, 0, 1) and self.top_p > 0, "it must lie in (0, 1]")
         self._require("min_p", _is_number(self.min_p, 0, 1), "it must lie in [0, 1]")
 
+    def _check_drafts(self) -> None:
+        for name in ("draft_tokens", "draft_steps"):
+            value = getattr(self, name)
+            self._require(name, value is None or _is_whole(value, 1), "give a whole number from 1 up, or None")
+        self._require("draft_tail", self.draft_tail in _TAILS, f"choose one of {', '.join(_TAILS)}")
+
     def _check_owners(self) -> None:
-        for name, neutral in _AR_ONLY.items():
-            remedy = f"it means nothing on a canvas: leave it at {neutral} or use decoder 'ar'"
-            self._require(name, getattr(self, name) == neutral, remedy)
         known = self.sampler is None or self.sampler in SAMPLERS
         self._require("sampler", known, f"choose one of {', '.join(SAMPLERS)}")
         own = self.sampler or "report"

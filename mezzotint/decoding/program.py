@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from mezzotint.decoding.canvas import Pins
-from mezzotint.types import Cache, FinishReason, Network, Reading
+from mezzotint.types import Cache, ContextPairs, FinishReason, Network, Reading
+from mezzotint.types import Guess as Guess
 
 
 class Encode(NamedTuple):
@@ -53,22 +54,14 @@ class Denoise(NamedTuple):
     window: int | None
 
 
-class Guess(NamedTuple):
-    """`size` tokens that a drafter expects behind `token`, which follows the first `at` tokens of the context.
-
-    hidden: [D] the target's state that `token` was drawn from. Answered by a list of ids.
-    """
-
-    token: int
-    hidden: Tensor
-    at: int
-    size: int
-
-
 class Drafter(Protocol):
     """A small network that guesses from the target's own states, keys and values."""
 
-    def guess(self, need: Guess, kv: Cache) -> list[int]:
+    @property
+    def reach(self) -> int:
+        """How many of the context's last tokens it reads in sliding layers."""
+
+    def guess(self, need: Guess, kv: ContextPairs) -> list[int]:
         """The likeliest tokens, one after another."""
 
 
@@ -88,7 +81,7 @@ class Draft(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Final tokens (under ar a single one), and the denoising steps they took."""
+    """Final tokens (under ar a single one, else those of a canvas or of a round), and the denoising steps they took."""
 
     block: int
     tokens: list[int]
@@ -96,10 +89,16 @@ class Block(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """The request is over. encodes: target forwards after prefill; see contract 1 for ar's first."""
+    """The request is over. encodes: target forwards after prefill; see contract 1 for ar's first.
+
+    drafted, accepted: tokens that a causal pass verified, and those that it kept. guesses: a drafter's forwards.
+    """
 
     reason: FinishReason
     encodes: int
+    drafted: int = 0
+    accepted: int = 0
+    guesses: int = 0
 
 
 Event = Prefilled | Draft | Block | Finished
@@ -126,6 +125,7 @@ def drive(
                 answer = run_denoise(item, network, kv)
             case Guess():
                 assert drafter is not None  # whoever starts a program that guesses brings one
+                _cut_back(kv, item.at)
                 answer = drafter.guess(item, kv)
             case _:
                 yield item
@@ -133,16 +133,14 @@ def drive(
 
 def run_encode(need: Encode, network: Network, kv: Cache) -> Encoded | None:
     """Answer an Encode with one causal forward. Returns: what the last tokens say, or None where none are read."""
-    if need.at != kv.length:
-        kv.truncate(need.at)
+    _cut_back(kv, need.at)
     hidden = network.encode(torch.tensor([need.tokens]), kv)[0, -need.read :]
     return Encoded(network.logits(hidden), hidden) if need.read else None
 
 
 def run_denoise(need: Denoise, network: Network, kv: Cache) -> Reading:
     """Answer a Denoise with one bidirectional forward. Returns: its reading, pins in its soft embedding."""
-    if need.at != kv.length:
-        kv.truncate(need.at)
+    _cut_back(kv, need.at)
     soft = None if need.soft is None else need.soft[None]
     hidden = network.denoise(need.canvas[None], kv, soft, window=need.window)
     reading = network.read(
@@ -160,3 +158,9 @@ def pin_soft(reading: Reading, pins: Pins, network: Network) -> Reading:
     if reading.soft is None or not bool(pins.mask.any()):
         return reading
     return reading._replace(soft=pins.write_soft(reading.soft, network.embed(pins.tokens)))
+
+
+def _cut_back(kv: Cache, length: int) -> None:
+    """Forget what stands behind the first `length` tokens: what a draft left there and nobody accepted."""
+    if kv.length != length:
+        kv.truncate(length)

@@ -3,6 +3,21 @@
 import torch
 from torch import Tensor
 
+from mezzotint.decoding.params import SamplingParams
+from mezzotint.decoding.random import position_uniform
+
+
+def draw_at(logits: Tensor, params: SamplingParams, seed: int, position: int) -> int:
+    """The token of a request at an absolute position, from logits [V] of what stands before it. Source: contract 5."""
+    return draw_next(
+        logits,
+        position_uniform(seed, position),
+        temperature=params.temperature,
+        top_k=params.top_k,
+        top_p=params.top_p,
+        min_p=params.min_p,
+    )
+
 
 def draw_next(
     logits: Tensor, uniform: float, *, temperature: float, top_k: int | None, top_p: float, min_p: float

@@ -80,8 +80,13 @@ def canvas_uniforms(seed: int, stream: Stream, *, block: int, attempt: int, step
 
 def position_uniform(seed: int, position: int) -> float:
     """The uniform that decides the autoregressive draw at one absolute position."""
-    words = _raw(seed, "ar", (position // _WORD, 0, 0, 0), _WORD)
-    return float(_to_uniforms(words)[position % _WORD])
+    return float(position_uniforms(seed, position, 1))
+
+
+def position_uniforms(seed: int, first: int, count: int) -> Tensor:
+    """position_uniform at `count` positions from `first` on, [count] float64."""
+    skipped = first % _WORD
+    return _to_uniforms(_raw(seed, "ar", (first // _WORD, 0, 0, 0), skipped + count))[skipped:]
 
 
 def _raw(seed: int, stream: Stream, counter: tuple[int, int, int, int], count: int) -> NDArray[np.uint64]:

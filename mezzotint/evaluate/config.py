@@ -41,7 +41,7 @@ class EvaluateConfig:
     """One evaluation: `n` prompts of every task, each answered by every arm.
 
     Prompt i of seed s is example s × 10^6 + i of the test split. steps: a budget for each diffusion arm;
-    empty means one arm at the checkpoint's own. temperature: of every arm; None: ar greedy, diffusion at 1.
+    empty means one arm at the checkpoint's own. temperature: of every arm; None: diffusion at 1, the others greedy.
     Raises: ValueError naming option, value and remedy. Source: contract 14.
     """
 
@@ -92,9 +92,9 @@ class EvaluateConfig:
                 raise ValueError(f"{name} is {given}, but only diffusion has a canvas: drop it or add that")
 
     def _arms(self, decoder: str) -> list[Arm]:
-        usual = 0.0 if decoder == "ar" else 1.0
+        usual = 1.0 if decoder == "diffusion" else 0.0
         temperature = usual if self.temperature is None else self.temperature
-        if decoder == "ar":
+        if decoder != "diffusion":
             return [Arm(decoder=decoder, sampler=None, steps=None, temperature=temperature)]
         budgets = self.steps or (None,)
         return [Arm(decoder=decoder, sampler=self.sampler, steps=s, temperature=temperature) for s in budgets]

@@ -6,7 +6,7 @@ import pytest
 
 from mezzotint import SamplingParams
 from mezzotint.cli.document import page
-from mezzotint.train.config import TrainConfig
+from mezzotint.train.config import DrafterConfig, TrainConfig
 from tests.disk import document
 
 
@@ -16,7 +16,13 @@ def test_the_page_on_disk_is_the_one_that_the_commands_write() -> None:
 
 def test_every_verb_and_flag_is_on_the_page() -> None:
     sections = dict(part.split("\n", 1) for part in page().split("\n## ")[1:])
-    for verb, config in {"generate": SamplingParams, "chat": SamplingParams, "train": TrainConfig}.items():
+    verbs = {
+        "generate": SamplingParams,
+        "chat": SamplingParams,
+        "train lab": TrainConfig,
+        "train drafter": DrafterConfig,
+    }
+    for verb, config in verbs.items():
         for field in fields(config):
             assert f"| `--{field.name.replace('_', '-')}" in sections[f"mezzotint {verb}"]
     assert "`mezzotint generate [OPTIONS] {PROMPT}`" in sections["mezzotint generate"]

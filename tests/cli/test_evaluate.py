@@ -165,7 +165,7 @@ def test_the_help_names_the_defaults_that_the_room_has() -> None:
     ):
         assert default in help
     ar, diffusion = EvaluateConfig(decoders=("ar", "diffusion")).arms
-    assert f"{ar.temperature:g} for ar and {diffusion.temperature:g} for diffusion unless" in help
+    assert f"{diffusion.temperature:g} for diffusion and {ar.temperature:g} for the others unless" in help
     assert config.tasks == tuple(FAMILIES)
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 import pytest
-from typer.testing import Result
+from typer.testing import CliRunner, Result
 
 from mezzotint import LLM, SamplingParams
+from mezzotint.cli import app
 from mezzotint.cli.options import Decoding, Loading, Target, choose_target
 from mezzotint.model.locate import BUNDLED
 
@@ -27,6 +28,9 @@ DECODING: dict[str, tuple[Any, list[str]]] = {
     "top_k": (4, ["--decoder", "ar"]),
     "top_p": (0.9, ["--decoder", "ar"]),
     "min_p": (0.1, ["--decoder", "ar"]),
+    "draft_tokens": (5, ["--decoder", "verified"]),
+    "draft_steps": (2, ["--decoder", "verified"]),
+    "draft_tail": ("fresh", ["--decoder", "verified"]),
     "seed": (11, []),
     "ignore_eos": (True, []),
 }
@@ -78,6 +82,17 @@ def test_every_option_of_a_checkpoint_is_honoured(
 ) -> None:
     cli(*verb, f"--{name}", str(value), model="somewhere", input="Hello\n")
     assert recorder.options == {"model": "somewhere", name: value}
+
+
+@pytest.mark.parametrize("verb", [["generate", "Hello"], ["chat"]])
+def test_compile_is_honoured(cli: Callable[..., Result], recorder: type[_Recorder], verb: list[str]) -> None:
+    cli(*verb, "--compile", model="somewhere", input="Hello\n")
+    assert recorder.options == {"model": "somewhere", "compiled": True}
+
+
+def test_compile_is_honoured_where_the_model_is_an_argument(recorder: type[_Recorder]) -> None:
+    CliRunner().invoke(app, ["evaluate", "somewhere", "--compile"])
+    assert recorder.options == {"model": "somewhere", "compiled": True}
 
 
 def test_no_flag_is_missing_and_none_is_too_many() -> None:

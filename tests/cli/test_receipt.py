@@ -32,6 +32,18 @@ AR = Receipt(
     prefill_s=0.0,
     generation_s=0.0,
 )
+VERIFIED = replace(
+    CANVAS,
+    decoder="verified",
+    output_tokens=30,
+    denoise_steps=(0, 2, 0),
+    block_tokens=(1, 28, 1),
+    step_budget=4,
+    encodes=3,
+    drafted_tokens=31,
+    accepted_tokens=27,
+)
+MTP = replace(AR, decoder="mtp", output_tokens=6, encodes=2, drafted_tokens=6, accepted_tokens=4, draft_forwards=6)
 
 
 def test_usage_is_in_tokens_and_adds_up() -> None:
@@ -58,6 +70,9 @@ def test_metrics_are_in_milliseconds_with_the_work_under_diffusion() -> None:
             "budget_hits": 1,
             "sampler": "report",
             "entropy_bound": 0.1,
+            "drafted_tokens": 0,
+            "accepted_tokens": 0,
+            "draft_forwards": 0,
         },
     }
 
@@ -83,6 +98,9 @@ def test_ar_has_the_same_metrics_without_a_canvas() -> None:
         "budget_hits": 0,
         "sampler": None,
         "entropy_bound": None,
+        "drafted_tokens": 0,
+        "accepted_tokens": 0,
+        "draft_forwards": 0,
     }
 
 
@@ -96,4 +114,23 @@ def test_the_line_names_blocks_steps_budget_forwards_times_and_seed() -> None:
 def test_the_line_of_ar_has_no_blocks() -> None:
     assert receipt_line(AR) == (
         "— ar · 1.00 tokens per forward (1 token, 1 forward) · prefill 0 ms · generation 0 ms · seed 6"
+    )
+
+
+def test_decoders_that_draft_tell_their_drafts_in_the_metrics() -> None:
+    found = metrics(VERIFIED, 0.0)["diffusion"]
+    assert (found["semantics"], found["drafted_tokens"], found["accepted_tokens"]) == ("token", 31, 27)
+    assert (found["forwards"], found["tokens_per_forward"]) == (5, 6.0)
+    found = metrics(MTP, 0.0)["diffusion"]
+    assert (found["semantics"], found["forwards"], found["draft_forwards"]) == ("token", 2, 6)
+
+
+def test_the_line_of_decoders_that_draft_tells_what_became_of_the_drafts() -> None:
+    assert receipt_line(VERIFIED) == (
+        "— verified · 27 of 31 drafts accepted · 6.00 tokens per forward (30 tokens, 5 forwards) "
+        "· prefill 250 ms · generation 500 ms · seed 5"
+    )
+    assert receipt_line(MTP) == (
+        "— mtp · 4 of 6 drafts accepted (6 drafting forwards) · 3.00 tokens per forward (6 tokens, 2 forwards) "
+        "· prefill 0 ms · generation 0 ms · seed 6"
     )

@@ -49,6 +49,13 @@ class Context:
     def advance(self, count: int) -> None:
         raise AssertionError("only encode lets this context grow")
 
+    def pair(self, layer: int, first: int, end: int) -> tuple[Tensor, Tensor]:
+        raise AssertionError("no drafter of the tests reads this context")
+
+    def truncate(self, length: int) -> None:
+        assert length < len(self.ids), "there is something to forget"
+        del self.ids[length:]
+
 
 def shifting(canvas: list[int], context: list[int], step: int) -> Tensor:
     """Unsure beliefs that depend on everything: another canvas, context or step, other logits."""

@@ -15,7 +15,7 @@ CHECKPOINT = replace(
 NUMBERS = ("budget", "t_min", "t_max", "entropy_bound", "stability", "confidence")
 
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"decoder": "mtp"}, "decoder is 'mtp'; choose one of diffusion, ar"),
+    ({"decoder": "beam"}, "decoder is 'beam'; choose one of diffusion, ar, verified, mtp"),
     ({"sampler": "fast"}, "sampler is 'fast'; choose one of report, hf, jax, refine, ddim"),
     ({"max_tokens": 0}, "max_tokens is 0; ask for a whole number from 1 up"),
     ({"max_tokens": 2.5}, "max_tokens is 2.5; ask for a whole number"),
@@ -44,17 +44,47 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"decoder": "ar", "top_p": None}, r"top_p is None; it must lie in \(0, 1\]"),
     ({"decoder": "ar", "min_p": -0.1}, r"min_p is -0.1; it must lie in \[0, 1\]"),
     ({"decoder": "ar", "min_p": float("nan")}, r"min_p is nan; it must lie in \[0, 1\]"),
+    ({"decoder": "verified", "top_p": 1.5}, r"top_p is 1.5; it must lie in \(0, 1\]"),
+    ({"decoder": "verified", "draft_tokens": 0}, "draft_tokens is 0; give a whole number from 1 up, or None"),
+    ({"decoder": "mtp", "draft_tokens": 2.5}, "draft_tokens is 2.5; give a whole number from 1 up, or None"),
+    ({"decoder": "verified", "draft_steps": True}, "draft_steps is True; give a whole number from 1 up, or None"),
+    ({"decoder": "verified", "draft_tail": "warm"}, r"draft_tail is 'warm'; choose one of fresh, tail, tail\+soft"),
 ]
 
 ELSEWHERE: list[tuple[dict[str, Any], str]] = [
-    ({"top_k": 5}, "top_k is 5; it means nothing on a canvas: leave it at None or use decoder 'ar'"),
-    ({"top_p": 0.9}, "top_p is 0.9; it means nothing on a canvas: leave it at 1.0 or use decoder 'ar'"),
-    ({"min_p": 0.1}, "min_p is 0.1; it means nothing on a canvas: leave it at 0.0 or use decoder 'ar'"),
-    ({"decoder": "ar", "sampler": "hf"}, "sampler is 'hf'; decoder 'ar' has no canvas"),
-    ({"decoder": "ar", "steps": 8}, "steps is 8; decoder 'ar' has no canvas: leave it at None"),
-    ({"decoder": "ar", "entropy_bound": 0.1}, "entropy_bound is 0.1; decoder 'ar' has no canvas"),
-    ({"decoder": "ar", "threshold": 0.9}, "threshold is 0.9; decoder 'ar' has no canvas"),
-    ({"decoder": "ar", "editing_threshold": 0.9}, "editing_threshold is 0.9; decoder 'ar' has no canvas"),
+    (
+        {"top_k": 5},
+        "top_k is 5; decoder 'diffusion' does not use it: leave it at None or choose one of ar, verified, mtp",
+    ),
+    (
+        {"top_p": 0.9},
+        "top_p is 0.9; decoder 'diffusion' does not use it: leave it at 1.0 or choose one of ar, verified",
+    ),
+    (
+        {"min_p": 0.1},
+        "min_p is 0.1; decoder 'diffusion' does not use it: leave it at 0.0 or choose one of ar, verified",
+    ),
+    *(
+        ({"decoder": decoder, name: value}, f"{name} is .*; decoder '{decoder}' does not use it: .* one of diffusion$")
+        for decoder in ("ar", "verified", "mtp")
+        for name, value in {
+            "sampler": "hf",
+            "steps": 8,
+            "entropy_bound": 0.1,
+            "threshold": 0.9,
+            "editing_threshold": 0.9,
+        }.items()
+    ),
+    *(
+        (
+            {"decoder": decoder, name: value},
+            f"{name} is .*; decoder '{decoder}' does not use it: leave it at .* or choose one of",
+        )
+        for decoder in ("ar", "diffusion")
+        for name, value in {"draft_tokens": 4, "draft_steps": 2, "draft_tail": "fresh"}.items()
+    ),
+    ({"decoder": "mtp", "draft_steps": 2}, "draft_steps is 2; decoder 'mtp' does not use it: .* one of verified$"),
+    ({"decoder": "mtp", "draft_tail": "tail"}, "draft_tail is 'tail'; decoder 'mtp' does not use it"),
     ({"threshold": 0.9}, "threshold is 0.9; sampler 'report' does not use it: .* choose one of refine"),
     ({"sampler": "ddim", "threshold": 0.9}, "threshold is 0.9; sampler 'ddim' does not use it"),
     ({"sampler": "jax", "editing_threshold": 0.9}, "editing_threshold is 0.9; sampler 'jax' does not use it"),
@@ -104,6 +134,8 @@ def test_every_option_has_a_wrong_value_in_this_file() -> None:
         {"sampler": "refine", "temperature": 1},
         {"sampler": "ddim", "temperature": 0.5},
         {"decoder": "ar", "top_k": 1, "top_p": 1, "min_p": 1},
+        {"decoder": "verified", "top_k": 1, "draft_tokens": 1, "draft_steps": 1, "draft_tail": "tail+soft"},
+        {"decoder": "mtp", "temperature": 0, "min_p": 0.1, "draft_tokens": 1000},
         {"top_k": None, "top_p": 1, "min_p": 0},
     ],
     ids=str,

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mezzotint.decoding.random import SeededCanvas, canvas_uniforms, fresh_seed, position_uniform
+from mezzotint.decoding.random import SeededCanvas, canvas_uniforms, fresh_seed, position_uniform, position_uniforms
 from tests.decoding.chance import fits
 
 WORD = st.integers(0, 2**64 - 1)
@@ -76,6 +76,12 @@ def test_a_canvas_draws_from_philox(seed: int, stream: Any, block: int, attempt:
 def test_a_position_draws_from_philox(seed: int, position: int) -> None:
     word = philox_uniforms(seed, "ar", (position // 4, 0, 0, 0), 4)[position % 4]
     assert position_uniform(seed, position) == word
+
+
+@given(seed=WORD, first=st.integers(0, 2**20), count=st.integers(1, 12))
+def test_positions_in_a_row_draw_what_each_draws_alone(seed: int, first: int, count: int) -> None:
+    alone = [position_uniform(seed, position) for position in range(first, first + count)]
+    assert position_uniforms(seed, first, count).tolist() == alone
 
 
 @given(narrow=st.integers(1, 64), step=st.integers(0, 48))

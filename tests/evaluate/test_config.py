@@ -15,6 +15,13 @@ def test_quality_is_compared_with_ar_greedy_and_diffusion_as_published() -> None
     )
 
 
+def test_decoders_that_draft_are_compared_greedily_as_ar_is() -> None:
+    config = EvaluateConfig(decoders=("verified", "mtp"))
+    assert config.arms == tuple(
+        Arm(decoder=decoder, sampler=None, steps=None, temperature=0.0) for decoder in ("verified", "mtp")
+    )
+
+
 def test_a_temperature_that_was_asked_for_is_that_of_every_arm() -> None:
     assert [arm.temperature for arm in EvaluateConfig(temperature=1.0).arms] == [1.0, 1.0]
     assert [arm.temperature for arm in EvaluateConfig(temperature=0.0).arms] == [0.0, 0.0]
@@ -63,7 +70,7 @@ def test_half_of_the_prompts_have_sentences_that_train_never_uses() -> None:
             {"tasks": ("extract", "chess")},
             f"task is 'chess'; choose from {', '.join(FAMILIES)}",
         ),
-        ({"decoders": ("ar", "beam")}, "decoder is 'beam'; choose one of diffusion, ar"),
+        ({"decoders": ("ar", "beam")}, "decoder is 'beam'; choose one of diffusion, ar, verified, mtp"),
         ({"sampler": "euler"}, "sampler is 'euler'; choose one of report, hf, jax, refine, ddim"),
         ({"steps": (4, 0)}, "steps is 0; "),
         ({"n": 0}, "n is 0; ask for 1 to 1000000"),
