@@ -32,6 +32,7 @@ from mezzotint.decoding.params import SamplingParams
 KINDS = ("answer", "ar", "step", "ceilings")
 ANSWER_TARGET, TOKEN_TARGET, STEP_TARGET = 4.0, 3.0, 6.0
 VOCABULARY_PASS_BYTES = 64_000_000
+_COMPILED = ", ours compiled"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,16 +70,16 @@ def main(arguments: Sequence[str]) -> None:
         if kinds - {"step"}:
             subject = lab(Path(folder, "lab"), prompts=plan.lab.rounds, model=options.model)
             for dtype in ("float32", "bfloat16"):
-                _print(lab_sections(subject, dtype, plan, kinds))
+                _print(lab_sections(subject, dtype, plan, kinds, compiled=options.compile))
         if kinds & {"step", "ceilings"}:
             subject = large(Path(folder, "large"), prompts=plan.large.rounds)
-            _print(large_sections(subject, plan, kinds))
+            _print(large_sections(subject, plan, kinds, compiled=options.compile))
 
 
-def lab_sections(subject: Subject, dtype: str, plan: Plan, kinds: set[str]) -> Iterator[str]:
+def lab_sections(subject: Subject, dtype: str, plan: Plan, kinds: set[str], *, compiled: bool = False) -> Iterator[str]:
     """Sections of the small model in one dtype: answers, AR steps, and the share of the bound."""
-    ours = Ours(subject.folder, dtype)
-    yield f"## {subject.name}, {dtype}, batch 1"
+    ours = Ours(subject.folder, dtype, compiled=compiled)
+    yield f"## {subject.name}, {dtype}, batch 1{_COMPILED if compiled else ''}"
     if kinds & {"answer", "ar"}:
         theirs = Reference(subject.folder, dtype)
         yield _conditions(subject, ours, theirs, dtype, plan.lab)
@@ -89,10 +90,10 @@ def lab_sections(subject: Subject, dtype: str, plan: Plan, kinds: set[str]) -> I
         yield from bound_sections(ours, subject, plan.lab.context, plan)
 
 
-def large_sections(subject: Subject, plan: Plan, kinds: set[str]) -> Iterator[str]:
+def large_sections(subject: Subject, plan: Plan, kinds: set[str], *, compiled: bool = False) -> Iterator[str]:
     """Sections of the model with a full vocabulary in bfloat16: steps, memory, and the share of the bound."""
-    ours = Ours(subject.folder, "bfloat16")
-    yield f"## {subject.name}, bfloat16, batch 1"
+    ours = Ours(subject.folder, "bfloat16", compiled=compiled)
+    yield f"## {subject.name}, bfloat16, batch 1{_COMPILED if compiled else ''}"
     if "step" in kinds:
         theirs = Reference(subject.folder, "bfloat16")
         yield _conditions(subject, ours, theirs, "bfloat16", plan.large)
@@ -178,6 +179,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.foundation", description=__doc__)
     parser.add_argument("--only", type=_kinds, default=KINDS, help=f"some of {','.join(KINDS)}, with commas")
     parser.add_argument("--quick", action="store_true", help="a few rounds: figures that only show that it runs")
+    parser.add_argument("--compile", action="store_true", help="our side as machine code; parts of a step are not told")
     parser.add_argument("--threads", type=_threads, help="torch's threads; default: torch's own choice")
     parser.add_argument("--model", help="a checkpoint in place of the bundled one")
     options = parser.parse_args(arguments)

@@ -11,9 +11,9 @@ from mezzotint.llm import LLM, SamplingParams
 class Ours:
     """A checkpoint behind the public interface, ids in and ids out."""
 
-    def __init__(self, folder: Path, dtype: str) -> None:
+    def __init__(self, folder: Path, dtype: str, *, compiled: bool = False) -> None:
         """Load a checkpoint whose stopping rule never fires; see subjects.fix_steps."""
-        self.llm = LLM(str(folder), dtype=dtype)
+        self.llm = LLM(str(folder), dtype=dtype, compiled=compiled)
         self.canvas_length = self.llm.limits.canvas_length
 
     def answer(self, prompt: list[int], *, steps: int, seed: int) -> list[int]:

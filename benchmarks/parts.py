@@ -4,6 +4,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from statistics import median
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -21,7 +22,7 @@ from mezzotint.decoding.sampler import Sampler
 from mezzotint.model.diffusion_gemma import DiffusionGemma
 from mezzotint.model.fused import FusedLayer
 from mezzotint.model.product import Product
-from mezzotint.types import KeyValues, Reading
+from mezzotint.types import Cache, KeyValues, Reading
 
 _PRODUCTS = (F.linear, torch.mm, Tensor.mm, torch.matmul, Tensor.matmul, Tensor.__matmul__)
 
@@ -30,7 +31,7 @@ class Split(NamedTuple):
     """Seconds of a step: median and minimum of runs that are not watched, median of each part when watched.
 
     "rest" is what the parts leave of the former: Python between torch's calls, negative where watching
-    adds more to the parts than that.
+    adds more to the parts than that. There are no parts of a model that is compiled: they are no calls.
     """
 
     median_s: float
@@ -119,7 +120,7 @@ class _Marked:
     def __init__(self, model: DiffusionGemma, watch: Stopwatch) -> None:
         self.model, self.watch = model, watch
 
-    def new_kv(self, rows: int, capacity: int) -> KeyValues:
+    def new_kv(self, rows: int, capacity: int) -> Cache:
         return self.model.new_kv(rows, capacity)
 
     def embed(self, ids: Tensor) -> Tensor:
@@ -171,7 +172,7 @@ def split_denoising(model: DiffusionGemma, context: list[int], limits: Limits, s
         pins = no_pins(limits.canvas_length)
         return settle_canvas(_Marked(model, watch), kv, sampler, randomness, pins, limits)
 
-    return _split(watch, run, unlike=1)
+    return _split(watch, run, unlike=1, watched=model.compiled is None)
 
 
 def split_token(model: DiffusionGemma, context: list[int], limits: Limits, tokens: int) -> Split:
@@ -179,7 +180,8 @@ def split_token(model: DiffusionGemma, context: list[int], limits: Limits, token
     watch = Stopwatch()
     watch.region = "sampler"
     params = SamplingParams(decoder="ar", temperature=0, max_tokens=tokens + 1, ignore_eos=True)
-    return _split(watch, lambda: generate_tokens(_Marked(model, watch), context, params, 0, limits), unlike=2)
+    run = partial(generate_tokens, _Marked(model, watch), context, params, 0, limits)
+    return _split(watch, run, unlike=2, watched=model.compiled is None)
 
 
 class _Lap(NamedTuple):
@@ -188,13 +190,15 @@ class _Lap(NamedTuple):
 
 
 @torch.inference_mode()
-def _split(watch: Stopwatch, run: Callable[[], Iterable[object]], *, unlike: int) -> Split:
+def _split(watch: Stopwatch, run: Callable[[], Iterable[object]], *, unlike: int, watched: bool) -> Split:
     """Time what passes between events, except the first `unlike` laps and the last: no whole steps."""
     _laps(run(), watch)  # warm-up
     plain = [lap.seconds for lap in _laps(run(), watch)[unlike:-1]]
+    if not watched:
+        return Split(median(plain), min(plain), {})
     with watch.watching():
-        watched = [lap.parts for lap in _laps(run(), watch)[unlike:-1]]
-    parts = {name: median(lap.get(name, 0.0) for lap in watched) for name in sorted(set().union(*watched))}
+        laps = [lap.parts for lap in _laps(run(), watch)[unlike:-1]]
+    parts = {name: median(lap.get(name, 0.0) for lap in laps) for name in sorted(set().union(*laps))}
     return Split(median(plain), min(plain), {**parts, "rest": median(plain) - sum(parts.values())})
 
 

@@ -58,7 +58,7 @@ def share_table(costs: Costs, ceilings: Ceilings, split: Split) -> str:
     rows, bounds = [], {str(part): cost.bound_s(ceilings) for part, cost in costs.items()}
     work = {str(part): cost for part, cost in costs.items()}
     for part in [*work, *(name for name in split.parts_s if name not in work)]:
-        cost, bound, taken = work.get(part), bounds.get(part, 0.0), split.parts_s.get(part, 0.0)
+        cost, bound, taken = work.get(part), bounds.get(part, 0.0), split.parts_s.get(part)
         counts = ["", "", ""]
         if cost:
             elements = sum(cost.elements.values())
@@ -92,9 +92,9 @@ def _ms(times: Times) -> str:
     return f"{times.median * 1e3:.2f} (least {times.minimum * 1e3:.2f})"
 
 
-def _share(bound_s: float, taken_s: float) -> list[str]:
-    share = f"{bound_s / taken_s:.1%}" if bound_s and taken_s > 0 else ""
-    return [f"{bound_s * 1e3:.3f}" if bound_s else "", f"{taken_s * 1e3:.3f}", share]
+def _share(bound_s: float, taken_s: float | None) -> list[str]:
+    share = f"{bound_s / taken_s:.1%}" if bound_s and taken_s and taken_s > 0 else ""
+    return [f"{bound_s * 1e3:.3f}" if bound_s else "", "" if taken_s is None else f"{taken_s * 1e3:.3f}", share]
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -20,13 +20,16 @@ from mezzotint.decoding.generate import (
 )
 from mezzotint.decoding.params import SamplingParams
 from mezzotint.decoding.random import fresh_seed
-from mezzotint.decoding.receipt import write_receipt
+from mezzotint.decoding.receipt import step_budget, write_receipt
 from mezzotint.decoding.sampler import SAMPLERS, Sampler
+from mezzotint.decoding.verify import generate_verified
+from mezzotint.model.compiled import compile_model
 from mezzotint.model.device import check_threads, parse_device, parse_dtype
 from mezzotint.model.fused import fuse, fuses, layer_bytes
 from mezzotint.model.generation_config import GenerationDefaults, read_generation
 from mezzotint.model.kv import kv_bytes
 from mezzotint.model.memory import available_bytes
+from mezzotint.model.native import check_compiled
 from mezzotint.model.weights import load_model, resolve
 from mezzotint.text.detokenize import Detokenizer
 from mezzotint.text.parse import Reply, parse_reply
@@ -57,7 +60,7 @@ class DraftEvent(NamedTuple):
 
 
 class BlockEvent(NamedTuple):
-    """Final tokens and their text, which will not change; under ar one token.
+    """Final tokens and their text, which will not change; under ar one token, under verified those of a round.
 
     A last event without tokens brings what an answer that ends within a character leaves.
     """
@@ -103,15 +106,18 @@ class LLM:
         dtype: str | None = None,
         device: str = "cpu",
         threads: int | None = None,
+        compiled: bool = False,
     ) -> None:
         """Load `model`: "lab", a directory in Hugging Face format, or a hub id.
 
         dtype: float64, float32 or bfloat16; None = as stored. threads: torch's intra-op threads for the whole
-        process, set once the options are known to be good; None leaves them.
+        process, set once the options are known to be good; None leaves them. compiled: run as machine code, which
+        some seconds of a C++ compiler make the first time; not bit for bit what is computed without.
         Raises: ValueError naming option, value and remedy.
         """
         place, kept = parse_device(device), parse_dtype(dtype)
         check_threads(threads)
+        check_compiled(compiled=compiled, device=place)
         self.path = resolve(model)
         # The small files first: one that cannot be honoured should not cost the reading of all weights.
         self._prompts = PromptEncoder.from_directory(self.path)
@@ -126,7 +132,9 @@ class LLM:
                 f"{self.path}: the model has {config.vocab_size} ids and its tokenizer {self.tokenizer.vocab_size}, so "
                 "some tokens would have no text; remove tokenizer.json to work with token ids"
             )
-        if fuses(layer_bytes(self.model)):
+        if compiled:
+            compile_model(self.model)
+        elif fuses(layer_bytes(self.model)):
             fuse(self.model)
         self.limits = Limits(
             vocab_size=config.vocab_size,
@@ -173,7 +181,8 @@ class LLM:
         ids, behind, blank = self.encode(prompt), self._prompts.encode_ends(prompt), None
         if behind:
             if params.decoder != "diffusion":
-                raise ValueError("ends is given, but decoder 'ar' sees only what is before: use 'diffusion' or drop it")
+                told = f"ends is given, but decoder {params.decoder!r} sees only what is before"
+                raise ValueError(f"{told}: use 'diffusion' or drop it")
             width = self.limits.canvas_length
             blank = lay_blank(behind, params.max_tokens, width, self.model.config.eos_ids[0])
             params = replace(params, max_tokens=width)
@@ -181,7 +190,11 @@ class LLM:
         return _Request(ids, params, fresh_seed() if params.seed is None else params.seed, blank)
 
     def _check(self, ids: list[int], params: SamplingParams) -> None:
-        if params.decoder == "diffusion" and self.model.config.family != "diffusion_gemma":
+        if params.decoder == "mtp":
+            raise ValueError(
+                f"decoder is 'mtp', which needs a drafter, and {self.path} has none; use 'verified' or 'ar'"
+            )
+        if params.decoder != "ar" and self.model.config.family != "diffusion_gemma":
             raise ValueError(f"{self.path} is a {self.model.config.family} checkpoint; it runs with decoder 'ar' only")
         positions = required_positions(len(ids), params, self.limits)
         need = kv_bytes(self.model.config, positions, self.model.dtype)
@@ -200,15 +213,15 @@ class LLM:
         blocks: list[Block] = []
         detokenizer = None if self.tokenizer is None else Detokenizer(self.tokenizer)
         pieces: list[str] = []
-        sampler = self.sampler(params) if params.decoder == "diffusion" else None
+        sampler = None if params.decoder == "ar" else self.sampler(params)
+        budget = step_budget(params, sampler)
         surplus = {self.model.config.pad_id, *self.limits.end_ids}
         for event in self._events(request):
             match event:
                 case Prefilled():
                     prefilled = time.perf_counter()
                 case Draft():
-                    assert sampler is not None
-                    yield DraftEvent(event.block, event.step, sampler.budget, event.tokens, event.accepted)
+                    yield DraftEvent(event.block, event.step, budget, event.tokens, event.accepted)
                 case Block():
                     if blank is not None:
                         event = event._replace(tokens=blank.keep(event.tokens, surplus))
@@ -231,6 +244,8 @@ class LLM:
         ids, params, seed, blank = request
         if params.decoder == "ar":
             return generate_tokens(self.model, ids, params, seed, self.limits)
+        if params.decoder == "verified":
+            return generate_verified(self.model, ids, params, seed, self.limits, defaults=self._defaults)
         pins = {} if blank is None else {0: blank.pins}
         return generate_blocks(self.model, ids, params, seed, self.limits, defaults=self._defaults, pins=pins)
 

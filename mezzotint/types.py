@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from torch import Tensor
 
 DecoderName = Literal["diffusion", "ar", "verified", "mtp"]
@@ -89,6 +91,43 @@ class Network(Protocol):
         self, hidden: Tensor, *, temperature: float, proposal_temperature: float, uniforms: Tensor, with_soft: bool
     ) -> Reading:
         """One pass over the vocabulary for hidden [N, D]; uniforms [N] float64 in [0, 1) decide the proposals."""
+
+
+class Constraint(Protocol):
+    """A grammar's place in one growing answer, on token ids. Ends of turn are no part of it: they are the decoder's.
+
+    An id is allowed behind the prefix if the grammar's text can go on with it and, where the next bytes are forced, it
+    is in the mask too (contract 13).
+    """
+
+    def allowed(self) -> bytes:
+        """The ids that may come next: id i is bit i % 8 of byte i // 8."""
+
+    def count_valid(self, ids: Sequence[int]) -> int:
+        """How many of `ids`, from the first on, are allowed one behind the other."""
+
+    def forced(self) -> list[int]:
+        """The ids that must come next, as far as they are settled."""
+
+    def consume(self, ids: Sequence[int]) -> None:
+        """Make `ids` part of the prefix. Raises: ValueError, and nothing is consumed, if they are not allowed."""
+
+    def rollback(self, count: int) -> None:
+        """Take the last `count` ids off the prefix."""
+
+    def copy(self) -> Constraint:
+        """The same place, to go on from independently."""
+
+    def closure(self, limit: int) -> list[int] | None:
+        """At most `limit` ids that complete the prefix, few rather than many; None if the search finds none."""
+
+    @property
+    def is_accepting(self) -> bool:
+        """Whether the prefix is a whole answer."""
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it is whole and nothing more may follow."""
 
 
 @dataclass(frozen=True, kw_only=True)

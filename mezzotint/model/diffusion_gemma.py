@@ -4,6 +4,7 @@ Module names are those of the checkpoint below `model.decoder.`, so a tensor's n
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +17,9 @@ from mezzotint.model.kv import KV
 from mezzotint.model.layers import MLP, Angles, RMSNorm, RotaryTable, gelu, rotary_angles
 from mezzotint.model.vocabulary import Head, full_logits, read_vocabulary
 from mezzotint.types import KeyValues, Reading
+
+if TYPE_CHECKING:
+    from mezzotint.model.compiled import Compiled
 
 
 class Layer(nn.Module):
@@ -95,6 +99,8 @@ class DiffusionGemma(nn.Module):
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
         # What runs: the layers themselves, until model.fused puts its copies in their place.
         self.runners: Sequence[Callable[..., Tensor]] = list(self.layers)
+        # All of it as machine code instead, once model.compiled has put it here.
+        self.compiled: Compiled | None = None
         self._rotary = {shape.kind: RotaryTable(shape) for shape in config.layers}
         if config.family == "diffusion_gemma":
             self.self_conditioning = SelfConditioning(config)
@@ -125,6 +131,8 @@ class DiffusionGemma(nn.Module):
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Softcapped logits [..., V] of hidden [..., D], float32 or wider."""
+        if self.compiled is not None and self.compiled.reads:
+            return self.compiled.logits(hidden)
         return full_logits(self.head, hidden)
 
     def read(
@@ -140,6 +148,14 @@ class DiffusionGemma(nn.Module):
 
         There canvases are kept and updated: [C] numbers a field, beside forwards on whatever device.
         """
+        if self.compiled is not None and self.compiled.reads:
+            return self.compiled.read(
+                hidden,
+                temperature=temperature,
+                proposal_temperature=proposal_temperature,
+                uniforms=uniforms,
+                with_soft=with_soft,
+            )
         reading = read_vocabulary(
             self.head,
             hidden,
@@ -197,13 +213,22 @@ class DiffusionGemma(nn.Module):
             "full_attention": denoise_view(start, count, None, lengths),
             "sliding_attention": denoise_view(start, count, near, lengths),
         }
-        x = self.self_conditioning(self.embed(canvas), soft)
+        x = self.condition(self.embed(canvas), soft)
         return self.run(x, self._angles(start, count, lengths), _mixers(kv, views), denoising=True)
+
+    def condition(self, x: Tensor, soft: Tensor | None) -> Tensor:
+        """What the layers of a denoise forward are given for embeddings x [B, C, D]; see SelfConditioning."""
+        if self.compiled is not None:
+            return self.compiled.condition(x, soft)
+        conditioned: Tensor = self.self_conditioning(x, soft)
+        return conditioned
 
     def run(
         self, x: Tensor, angles: dict[LayerKind, Angles], mixers: Mapping[LayerKind, Mixer], *, denoising: bool
     ) -> Tensor:
         """All layers and the final norm on x [B, T, D], with the attention of each layer kind."""
+        if self.compiled is not None:
+            return self.compiled.run(x, angles, mixers, denoising=denoising)
         for run, shape in zip(self.runners, self.config.layers, strict=True):
             x = run(x, angles[shape.kind], mixers[shape.kind], denoising=denoising)
         hidden: Tensor = self.norm(x)

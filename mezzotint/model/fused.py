@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from mezzotint.model.attention import Mixer
 from mezzotint.model.config import ModelConfig
 from mezzotint.model.diffusion_gemma import DiffusionGemma, Layer
-from mezzotint.model.experts import Experts, Routing
+from mezzotint.model.experts import Experts, Router, Routing
 from mezzotint.model.layers import Angles, RMSNorm, gelu, rotate
 from mezzotint.model.product import Product
 
@@ -50,16 +50,16 @@ class FusedLayer:
         self._shares_kv = attention.v_proj is None
         own = [] if attention.v_proj is None else [attention.v_proj.weight]
         qkv = torch.cat([attention.q_proj.weight, attention.k_proj.weight, *own])
-        self._qkv = Product(_fold(qkv, layer.input_layernorm))
+        self._qkv = Product(fold(qkv, layer.input_layernorm))
         self._head_scale = torch.cat(
             [
-                _scale(attention.q_norm).expand(self._heads, -1),
-                _scale(attention.k_norm).expand(self._kv_heads, -1),
+                scale_of(attention.q_norm).expand(self._heads, -1),
+                scale_of(attention.k_norm).expand(self._kv_heads, -1),
             ]
         )
         self._out = Product(attention.o_proj.weight.detach())
-        self._after_attention = _scale(layer.post_attention_layernorm)
-        self._after_feedforward = _scale(layer.post_feedforward_layernorm)
+        self._after_attention = scale_of(layer.post_attention_layernorm)
+        self._after_feedforward = scale_of(layer.post_feedforward_layernorm)
         self._scalars: dict[bool, Tensor | None] = {
             denoising: None if bool((scalar == 1).all()) else scalar
             for denoising, scalar in ((True, layer.layer_scalar), (False, layer.encoder_layer_scalar))
@@ -68,22 +68,22 @@ class FusedLayer:
 
     def _set_feedforward(self, layer: Layer, config: ModelConfig) -> None:
         mlp = torch.cat([layer.mlp.gate_proj.weight, layer.mlp.up_proj.weight])
-        wide = [_fold(mlp, layer.pre_feedforward_layernorm)]
+        wide = [fold(mlp, layer.pre_feedforward_layernorm)]
         self._inner, self._down = config.intermediate_size, Product(layer.mlp.down_proj.weight.detach())
         self._experts, self._top_k = config.num_experts, config.top_k_experts
         self._all_experts = self._experts <= 2 * self._top_k
         if self._experts:
             router, experts = layer.router, layer.experts
-            self._after_mlp = _scale(layer.post_feedforward_layernorm_1)
-            self._after_experts = _scale(layer.post_feedforward_layernorm_2)
+            self._after_mlp = scale_of(layer.post_feedforward_layernorm_1)
+            self._after_experts = scale_of(layer.post_feedforward_layernorm_2)
             self._per_expert = router.per_expert_scale
-            gate_up = _fold(experts.gate_up_proj, layer.pre_feedforward_layernorm_2)
+            gate_up = fold(experts.gate_up_proj, layer.pre_feedforward_layernorm_2)
             if self._all_experts:
                 wide.append(gate_up.flatten(0, 1))
                 self._experts_down = Product(experts.down_proj.detach().permute(1, 0, 2).flatten(1))
             else:
                 self._sorted = Experts.of(gate_up, experts.down_proj)
-            wide.append((router.proj.weight.double() * router.scale.double() * self._width**-0.5).to(gate_up.dtype))
+            wide.append(fold_router(router))
         self._wide = Product(torch.cat(wide))
 
     def __call__(self, x: Tensor, angles: Angles, mix: Mixer, *, denoising: bool) -> Tensor:
@@ -135,11 +135,19 @@ class FusedLayer:
         return mixed.view(x.shape)
 
 
-def _scale(norm: RMSNorm) -> Tensor:
+def scale_of(norm: RMSNorm) -> Tensor:
+    """The weight [D] of a norm that has one."""
     assert norm.weight is not None
     return norm.weight.detach()
 
 
-def _fold(matrix: Tensor, norm: RMSNorm) -> Tensor:
-    """matrix [..., D] with the norm's weight [D] multiplied into its columns, rounded once."""
-    return (matrix.detach().double() * _scale(norm).double()).to(matrix.dtype)
+def fold(matrix: Tensor, norm: RMSNorm) -> Tensor:
+    """Take matrix [..., D] with the norm's weight [D] multiplied into its columns, rounded once."""
+    return (matrix.detach().double() * scale_of(norm).double()).to(matrix.dtype)
+
+
+def fold_router(router: Router) -> Tensor:
+    """The router's matrix [experts, D] with all that stands between it and a bare norm multiplied in, rounded once."""
+    weight = router.proj.weight.detach()
+    folded: Tensor = weight.double() * router.scale.detach().double() * weight.shape[1] ** -0.5
+    return folded.to(weight.dtype)

@@ -104,7 +104,7 @@ def denoise_spans(
     soft: [T, D], zero for a canvas on its first step, which is then exactly None's contribution; None if all are.
     Returns: hidden [T, D] after the final norm.
     """
-    x = model.self_conditioning(model.embed(ids)[None], None if soft is None else soft[None])
+    x = model.condition(model.embed(ids)[None], None if soft is None else soft[None])
     return _run(model, x, spans, store, denoising=True)
 
 

@@ -110,9 +110,10 @@ class Sweep:
         rose = (top > self.peak).nonzero()[:, 0]
         if not len(rose):
             return
+        own = scores if len(rose) == len(scores) else scores[rose]  # a copy, which the first chunk can do without
         drop = (self.peak[rose] - top[rose]).double() * self.rate  # −inf on the first chunk
         fade = drop.exp2()
-        self.argmax[rose] = first + scores[rose].argmax(-1)
+        self.argmax[rose] = first + own.argmax(-1)
         self.peak[rose] = top[rose]
         # Σ (x + drop) · 2^(x + drop); entr(fade), −fade · ln(fade), is 0 where fade · drop would be 0 · −inf
         self.energy[rose] = fade * self.energy[rose] - torch.special.entr(fade) / log(2) * self.total[rose]

@@ -16,6 +16,7 @@ from benchmarks.reference import Reference
 from benchmarks.sides import Work, check_agreement, measure
 from benchmarks.subjects import Subject, cut_context, fix_steps, large_config, random_subject
 from tests.benchmarks.tiny import CONFIG
+from tests.model.compiler import needs_compiler
 
 WORK = Work(rounds=2, steps=(1, 3), tokens=4, context=20)
 PLAN = Plan(lab=WORK, large=WORK, ceiling_s=0.0, split_steps=4)
@@ -104,6 +105,18 @@ def test_shares_stand_beside_the_ceilings(sides: tuple[Ours, Reference], subject
     text = "\n".join(bound_sections(sides[0], subject, 20, PLAN))
     assert text.count("| whole step |") == 2
     assert all(f"| {name} |" in text for name in FUNCTIONS)
+
+
+@needs_compiler
+def test_a_compiled_model_is_measured_in_the_same_way_and_its_parts_are_not_told(subject: Subject) -> None:
+    text = "\n".join(lab_sections(subject, "float32", PLAN, {"answer", "ar", "ceilings"}, compiled=True))
+    assert "batch 1, ours compiled" in text
+    shares = [line.split(" | ") for line in text.splitlines() if line.startswith(("| whole step", "| projections"))]
+    assert [bool(taken) for *_, taken, _ in shares] == [False, True, False, True]
+    agreement = check_agreement(
+        Ours(subject.folder, "float32", compiled=True), Reference(subject.folder, "float32"), subject, WORK
+    )
+    assert agreement.furthest < 1e-4
 
 
 def test_ceilings_are_taken_at_the_shapes_of_the_model() -> None:

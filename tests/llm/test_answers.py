@@ -12,6 +12,7 @@ from torch import Tensor
 from mezzotint import LLM, SamplingParams
 from mezzotint.llm import Event
 from tests.llm.tiny import (
+    AR,
     ASKED,
     BOTH,
     BUDGET,
@@ -81,7 +82,15 @@ def test_a_receipt_counts_the_forwards_that_ran(llm: LLM, forwards: list[str], p
     assert receipt.tokens_per_forward == 20 / receipt.forwards
     assert receipt.prefill_s > 0
     assert receipt.generation_s > 0
-    if params.decoder == "ar":
+    if params.decoder == "verified":
+        assert receipt.forwards == denoises + encodes, "the prompt's forward yields the first token"
+        assert receipt.denoise_steps == tuple(block.steps for block in folded.blocks if block.token_ids)
+        assert receipt.block_tokens == tuple(len(block.token_ids) for block in folded.blocks if block.token_ids)
+        assert sum(receipt.denoise_steps) == denoises == len(folded.drafts) > 0
+        assert 0 <= receipt.accepted_tokens <= receipt.drafted_tokens > 0
+        assert (receipt.step_budget, receipt.draft_forwards) == (params.draft_steps or 4, 0)
+        assert {draft.step_budget for draft in folded.drafts} == {receipt.step_budget}
+    elif params.decoder == "ar":
         assert receipt.forwards == encodes == 20, "the prompt's forward yields the first token"
         assert (receipt.sampler, receipt.denoise_steps, receipt.block_tokens) == (None, (), ())
         assert (receipt.step_budget, receipt.canvas_length, receipt.entropy_bound) == (0, 0, None)
@@ -110,6 +119,17 @@ def test_the_checkpoints_numbers_run_unless_the_request_names_others(
     assert (receipt.sampler, receipt.step_budget, receipt.entropy_bound) == ran
     sampler = llm.sampler(params)
     assert (sampler.name, sampler.budget) == ran[:2]
+
+
+@pytest.mark.parametrize("law", [{"temperature": 0.0}, {}, {"temperature": 0.7, "top_k": 50, "top_p": 0.9}], ids=str)
+def test_verified_answers_as_ar_does_whatever_it_drafts(llm: LLM, law: dict[str, Any]) -> None:
+    plain = replace(AR, max_tokens=20, **law)
+    options: list[dict[str, Any]] = [{}, {"draft_steps": 1, "draft_tokens": 3, "draft_tail": "tail"}]
+    for drafts in options:
+        verified = answer(llm, CHAT, replace(plain, decoder="verified", **drafts))
+        expected = answer(llm, CHAT, plain)
+        assert (verified.text, verified.token_ids) == (expected.text, expected.token_ids)
+        assert verified.finish_reason == expected.finish_reason
 
 
 @pytest.mark.parametrize("params", BOTH.values(), ids=BOTH)

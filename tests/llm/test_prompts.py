@@ -131,7 +131,13 @@ def test_without_a_template_text_works_and_a_chat_is_refused_by_name(
     assert answer(base, "Hello", AR) == answer(llm, "Hello", AR)
 
 
-def test_gemma_4_runs_ar_and_refuses_diffusion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mtp_is_refused_before_any_work_where_the_checkpoint_has_no_drafter(llm: LLM, forwards: list[str]) -> None:
+    with pytest.raises(ValueError, match=r"decoder is 'mtp', which needs a drafter, and .* has none; use 'verified'"):
+        llm.generate([5, 6], replace(AR, decoder="mtp"))
+    assert forwards == []
+
+
+def test_gemma_4_runs_ar_and_refuses_what_needs_a_canvas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = {"hidden_size": 16, "intermediate_size": 12, "num_hidden_layers": 2, "vocab_size": 40}
     heads = {"num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 8, "global_head_dim": 8}
     kinds = {"layer_types": ["sliding_attention", "full_attention"], "hidden_size_per_layer_input": 0}
@@ -142,7 +148,7 @@ def test_gemma_4_runs_ar_and_refuses_diffusion(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "config.json").write_text(json.dumps(raw))
     gemma = LLM(str(tmp_path))
     forwards = watch(gemma, monkeypatch)
-    for params in (None, DIFFUSION):
+    for params in (None, DIFFUSION, replace(AR, decoder="verified")):
         with pytest.raises(ValueError, match="is a gemma4 checkpoint; it runs with decoder 'ar' only"):
             gemma.generate([5, 6], params)
         with pytest.raises(ValueError, match="gemma4"):

@@ -32,6 +32,8 @@ ASKED: dict[str, SamplingParams] = {
     "ar": replace(AR, max_tokens=20),
     "ar narrowed": replace(AR, max_tokens=20, temperature=0.7, top_k=50, top_p=0.9, min_p=0.01),
     "ar greedy": replace(AR, max_tokens=20, temperature=0.0),
+    "verified": replace(AR, max_tokens=20, decoder="verified"),
+    "verified narrowed": replace(AR, max_tokens=20, decoder="verified", temperature=0.7, top_k=50, draft_steps=2),
     "as the checkpoint says": DIFFUSION,
     "report": replace(DIFFUSION, sampler="report", steps=3, entropy_bound=30.0),
     "hf, warm": replace(DIFFUSION, sampler="hf", temperature=1.5),
