@@ -276,7 +276,7 @@ def test_a_given_token_is_never_replaced() -> None:
     batch = collate(draw_samples(*[(3, 3)] * 300), OPEN, 40, 0, pad_id=PAD, fill_id=END)
     pinned = torch.rand(300, 40) < 0.5
     batch = batch._replace(block=torch.full((300, 40), VOCABULARY), pinned=pinned)
-    canvases = noisy(batch, TrainConfig(all_noise=1.0))
+    canvases = noisy(batch, TrainConfig(canvases=4, all_noise=1.0))
     assert torch.equal(canvases.ids == VOCABULARY, canvases.pinned)
     assert torch.equal(canvases.pinned, pinned.repeat_interleave(4, 0))
 
