@@ -182,6 +182,7 @@ def test_a_few_examples_are_learnt_by_heart_by_both_halves(tmp_path: Path) -> No
     config = TrainConfig(
         steps=150,
         examples=4,
+        canvases=4,
         widths=(6,),
         mixture=CONFIG.mixture,
         warmup=10,
