@@ -2,13 +2,14 @@
 PYTHON ?= python3
 # One OpenMP thread each (tests/conftest.py): two workers share two cores instead of fighting for them.
 WORKERS ?= 2
+MINUTES ?= 20
 
 PY := .venv/bin/python
 INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 CODE := $(wildcard mezzotint benchmarks examples)
 SOURCES := $(CODE) tests
 
-.PHONY: help demo test check bench docs clean
+.PHONY: help demo test check bench soak docs clean
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
 
@@ -25,6 +26,9 @@ check: .venv/tests ## lint, format and types only
 
 bench: .venv/tests ## measure this machine, beside transformers
 	$(PY) -m benchmarks.foundation
+
+soak: .venv/tests ## serve mixed requests for MINUTES (20) and check every answer
+	$(PY) -m benchmarks.soak --minutes $(MINUTES)
 
 docs: .venv/package ## write docs/cli.md from the commands
 	$(PY) -m mezzotint.cli.document > docs/cli.md

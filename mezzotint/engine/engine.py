@@ -6,46 +6,43 @@ waiting ──admit──► running ──the program ends──► done
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
-from typing import TypeVar
 
 import torch
 
-from mezzotint.decoding.generate import Limits, check_pins, required_positions
+from mezzotint.decoding.generate import Limits
 from mezzotint.decoding.program import (
     Block,
-    Denoise,
     Draft,
     Drafter,
     Encode,
-    Encoded,
     Event,
     Finished,
-    Guess,
     Prefilled,
 )
 from mezzotint.decoding.random import fresh_seed
 from mezzotint.decoding.receipt import write_receipt
 from mezzotint.decoding.sampler import SAMPLERS, Sampler
+from mezzotint.engine.batch import Batch
 from mezzotint.engine.config import EngineConfig
+from mezzotint.engine.entry import check_entry, verified_together
 from mezzotint.engine.memory import divide_memory
-from mezzotint.engine.request import Done, Failed, Outcome, Request, Told
+from mezzotint.engine.request import Done, Failed, Outcome, Request, Told, UnavailableError
 from mezzotint.engine.room import Room
 from mezzotint.engine.row import Answer, Row
-from mezzotint.engine.runner import Piece, Runner, Step
+from mezzotint.engine.runner import Runner
 from mezzotint.engine.scheduler import Plan, Wish, plan_step
 from mezzotint.engine.start import start_program
+from mezzotint.engine.stats import Stats, Tally, take_stats
 from mezzotint.model.config import LayerKind
 from mezzotint.model.diffusion_gemma import DiffusionGemma
 from mezzotint.model.memory import available_bytes
 from mezzotint.model.ragged import Store
-from mezzotint.types import Reading, Receipt
+from mezzotint.types import Receipt
 
 _PATIENCE = 8  # later requests that may be admitted before one that waits for memory
-
-Work = TypeVar("Work")
 
 
 class Engine:
@@ -68,20 +65,24 @@ class Engine:
         """
         self.config, self.limits = config or EngineConfig(), limits
         self._defaults, self._has_drafter, self._clock = defaults, drafter is not None, clock
-        memory = divide_memory(self.config, model.config, model.dtype, available_bytes(model.device))
+        # A window shows a token and those before it; a drafter may read further back than its target.
+        window = max(model.config.sliding_window, 0 if drafter is None else drafter.reach + 1)
+        memory = divide_memory(self.config, model.config, model.dtype, available_bytes(model.device), window)
         self._short = limits.canvas_length + 1
-        self.room = Room(self.config, memory, model.config.sliding_window, self._short)
+        self.room = Room(self.config, memory, window, self._short)
         page = self.config.page_size
         slots: dict[LayerKind, int] = {
             "full_attention": memory.full * page,
             "sliding_attention": memory.sliding * page,
         }
-        self._runner = Runner(model, Store(model.config, slots, dtype=model.dtype, device=model.device), drafter)
+        self._model = model.config
+        store = Store(model.config, slots, dtype=model.dtype, device=model.device)
+        self._tally = Tally()
+        self._batch = Batch(Runner(model, store, drafter), self.room, self._tally)
         self._orders = count()
         self._rows: dict[str, Row] = {}  # every request that has not ended, by id
         self._waiting: list[Row] = []  # in the order in which they are admitted
-        self._running: list[Row] = []  # in order of arrival
-        self.preemptions = 0
+        self._running: list[Row] = []  # in the order in which they keep their memory
 
     @property
     def is_idle(self) -> bool:
@@ -89,13 +90,18 @@ class Engine:
         return not self._rows
 
     def submit(self, request: Request) -> int:
-        """Take a request. Returns: its seed. Raises: ValueError for one that could never be answered."""
-        self._check(request)
+        """Take a request. Returns: its seed.
+
+        Raises: ValueError for one that could never be answered, UnavailableError where too many wait.
+        """
+        positions = self._check(request)
         seed = fresh_seed() if request.params.seed is None else request.params.seed
         program = start_program(request, seed, self.limits, self._defaults)
-        row = Row(request=request, program=program, seed=seed, order=next(self._orders), arrived_s=self._clock())
+        order, now = next(self._orders), self._clock()
+        row = Row(request=request, program=program, seed=seed, order=order, positions=positions, arrived_s=now)
         row.advance(None)
         self._rows[request.id] = row
+        self._tally.submitted += 1
         self._wait(row)
         return seed
 
@@ -104,21 +110,27 @@ class Engine:
         row = self._rows.get(id)
         return [] if row is None else [self._fail(row, "cancelled", "the request was cancelled")]
 
+    def abandon(self, kind: str, reason: str) -> list[Outcome]:
+        """End every request and begin afresh, trusting no account: for a step that failed as a whole."""
+        failed = list(self._rows.values())
+        self._rows, self._waiting, self._running = {}, [], []
+        self.room.clear()
+        for row in failed:
+            self._tally.failed[kind] += 1
+            row.program.close()
+        return [Failed(row.request.id, kind, reason) for row in failed]
+
+    def stats(self) -> Stats:
+        """What this engine has done, and how full it is."""
+        return take_stats(self._tally, self.room, waiting=len(self._waiting), running=len(self._running))
+
     @torch.inference_mode()
     def step(self) -> list[Outcome]:
         """Do one step for all that can: at most one encode and one denoise forward. Returns: what came of it."""
         outcomes = self._expire() + self._admit()
         wishes = [_wish(row) for row in self._running]
         plan = self._make_room(plan_step(wishes, self.config.chunk_tokens, self._short))
-        rows = {row.order: row for row in self._running}
-        encoding = [(rows[order], size) for order, size in plan.encodes.items()]
-        waiting = [rows[order] for order in plan.denoises]
-        denoising = [(row, row.need) for row in waiting if isinstance(row.need, Denoise)]
-        guessing = [(row, row.need) for row in waiting if isinstance(row.need, Guess)]
-        answers = self._encode(encoding)
-        answers += self._attempt(denoising, self._denoise)
-        answers += self._attempt(guessing, self._guess)
-        for row, answer in answers:
+        for row, answer in self._batch.run(plan, {row.order: row for row in self._running}):
             outcomes += self._answer(row, answer)
         return outcomes
 
@@ -131,23 +143,18 @@ class Engine:
         if idle := [row.request.id for row in self._waiting if row.table is not None]:
             raise AssertionError(f"request {idle[0]!r} waits and holds pages")
 
-    def _check(self, request: Request) -> None:
+    def _check(self, request: Request) -> int:
         if request.id in self._rows:
             raise ValueError(f"a request {request.id!r} is running already; give another id")
         if len(self._waiting) >= self.config.max_waiting:
-            raise ValueError(f"{len(self._waiting)} requests wait already; try again later or raise max_waiting")
-        if request.deadline_s is not None and not request.deadline_s > 0:
-            raise ValueError(f"deadline_s is {request.deadline_s}; give seconds above 0, or None")
-        if request.params.decoder == "mtp" and not self._has_drafter:
-            raise ValueError("decoder is 'mtp', but this checkpoint came without a drafter; load one or use 'verified'")
-        positions = required_positions(len(request.prompt), request.params, self.limits)
-        blocks = (positions - len(request.prompt)) // self.limits.canvas_length
-        check_pins(request.pins, blocks=blocks, limits=self.limits)
-        self.room.check(positions)
+            raise UnavailableError(f"{len(self._waiting)} requests wait already; try again later or raise max_waiting")
+        positions = check_entry(request, self.limits, self._model, has_drafter=self._has_drafter)
+        self.room.check(positions, verified_together(request))
+        return positions
 
     def _wait(self, row: Row) -> None:
         self._waiting.append(row)
-        self._waiting.sort(key=lambda row: (-row.request.priority, row.order))
+        self._waiting.sort(key=lambda row: row.rank)
 
     def _expire(self) -> list[Outcome]:
         now, outcomes = self._clock(), list[Outcome]()
@@ -171,7 +178,7 @@ class Engine:
                 other.passed_over += 1
             self._waiting.remove(row)
             self._running.append(row)
-            self._running.sort(key=lambda row: row.order)
+            self._running.sort(key=lambda row: row.rank)
             if not row.admissions:
                 row.cached, row.admitted_s = row.held, self._clock()
             row.admissions += 1
@@ -180,7 +187,7 @@ class Engine:
         return outcomes
 
     def _make_room(self, plan: Plan) -> Plan:
-        """Reserve what a plan needs, the oldest rows first; where pages are missing the youngest row yields its own."""
+        """Reserve what a plan needs, row by row as they rank; where pages are missing the last row yields its own."""
         for row in list(self._running):
             size = plan.encodes.get(row.order, row.width if row.order in plan.denoises else 0)
             while row.table is not None and size and not self.room.reserve(row, size):
@@ -190,58 +197,21 @@ class Engine:
         return Plan(encodes, [order for order in plan.denoises if order in kept])
 
     def _preempt(self, row: Row) -> None:
-        self.preemptions += 1
+        self._tally.preemptions += 1
         self.room.release(row)
         self._running.remove(row)
         self._wait(row)
-
-    def _encode(self, work: list[tuple[Row, int]]) -> list[tuple[Row, Answer | Exception]]:
-        """Encode pieces. Returns: answers of needs that they complete, and failures."""
-        sizes = dict(work)
-        answered: list[tuple[Row, Answer | Exception]] = []
-        for row, answer in self._attempt(work, self._run_pieces):
-            if not isinstance(answer, Exception):
-                row.held += sizes[row]
-                if row.stays:
-                    self.room.settle(row, row.held)
-                if row.missing or not isinstance(row.need, Encode):
-                    continue
-            answered.append((row, answer))
-        return answered
-
-    def _run_pieces(self, work: Sequence[tuple[Row, int]]) -> Sequence[Answer]:
-        return self._runner.encode([_piece(row, size) for row, size in work])
-
-    def _denoise(self, work: Sequence[tuple[Row, Denoise]]) -> Sequence[Answer]:
-        return self._runner.denoise([Step(row.table, need) for row, need in work if row.table is not None])
-
-    def _guess(self, work: Sequence[tuple[Row, Guess]]) -> Sequence[Answer]:
-        return [self._runner.guess(need, row.table) for row, need in work if row.table is not None]
-
-    def _attempt(
-        self, work: list[tuple[Row, Work]], run: Callable[[Sequence[tuple[Row, Work]]], Sequence[Answer]]
-    ) -> list[tuple[Row, Answer | Exception]]:
-        """Run work together; if that fails, each part alone, so that one row's failure is no other's."""
-        if not work:
-            return []
-        try:
-            return list(zip((row for row, _ in work), run(work), strict=True))
-        except Exception as error:
-            if len(work) == 1:
-                return [(work[0][0], error)]
-        return [result for part in work for result in self._attempt([part], run)]
 
     def _answer(self, row: Row, answer: Answer | Exception) -> list[Outcome]:
         """Hand a row its answer, let its program go on, and tell what it tells. A failure ends this row alone."""
         try:
             if isinstance(answer, Exception):
                 raise answer
-            _check_finite(answer)
             events = row.advance(answer)
         except Exception as error:
             return [self._fail(row, "error", f"{type(error).__name__}: {error}")]
         if row.need is not None:
-            self.room.settle(row, min(row.need.at, row.held))
+            self.room.settle(row, row.settled)
         outcomes: list[Outcome] = []
         for event in events:
             outcomes += self._tell(row, event)
@@ -255,10 +225,12 @@ class Engine:
             row.prefilled_s = now
         if isinstance(event, Block):
             row.blocks.append(event)
+            self._tally.emitted_tokens += len(event.tokens)
         if isinstance(event, Draft) and not self.config.drafts:
             return []
         told: list[Outcome] = [Told(id, event)]
         if isinstance(event, Finished):
+            self._tally.finished += 1
             told.append(Done(id, self._receipt(row, event, now)))
         return told
 
@@ -279,6 +251,7 @@ class Engine:
     def _fail(self, row: Row, kind: str, reason: str) -> Failed:
         row.program.close()
         self._end(row)
+        self._tally.failed[kind] += 1
         return Failed(row.request.id, kind, reason)
 
     def _end(self, row: Row) -> None:
@@ -290,21 +263,3 @@ class Engine:
 def _wish(row: Row) -> Wish:
     waits = not isinstance(row.need, Encode)
     return Wish(row.order, row.order, row.missing, max(1, row.read), waits)
-
-
-def _piece(row: Row, size: int) -> Piece:
-    assert row.table is not None
-    is_last = size == row.missing
-    return Piece(row.table, row.context[row.held : row.held + size], row.held, row.read if is_last else 0)
-
-
-def _check_finite(answer: Answer) -> None:
-    """Raise FloatingPointError for an answer that is no number."""
-    if isinstance(answer, Encoded):
-        numbers = answer.logits
-    elif isinstance(answer, Reading):
-        numbers = answer.entropy
-    else:
-        return
-    if not bool(torch.isfinite(numbers).all()):
-        raise FloatingPointError("the model's output is not finite; the weights or their dtype do not suit this input")

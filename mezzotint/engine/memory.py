@@ -15,15 +15,16 @@ class Memory(NamedTuple):
     sliding: int
 
 
-def divide_memory(config: EngineConfig, model: ModelConfig, dtype: torch.dtype, available: int) -> Memory:
+def divide_memory(config: EngineConfig, model: ModelConfig, dtype: torch.dtype, available: int, window: int) -> Memory:
     """Pages for config.max_rows requests at the longest, or as many of both groups as memory holds.
 
     available: free bytes, of which half may be taken unless config.memory_bytes says how many.
+    window: tokens that rows keep in sliding layers, that of a next one included.
     Raises: ValueError where not even one request of one canvas would fit.
     """
     page, budget = config.page_size, config.memory_bytes or available // 2
     pages = -(-model.max_positions // page)
-    shown = -(-(model.sliding_window + max(config.chunk_tokens, model.canvas_length + 1)) // page) + 2
+    shown = -(-(window + max(config.chunk_tokens, model.canvas_length + 1)) // page) + 2
     most = Memory(config.max_rows * pages, config.max_rows * min(pages, shown))
     full, sliding = (page * _token_bytes(model, kind, dtype) for kind in ("full_attention", "sliding_attention"))
     share = min(1.0, budget / (most.full * full + most.sliding * sliding))

@@ -26,6 +26,10 @@ class Request:
     deadline_s: float | None = None
 
 
+class UnavailableError(RuntimeError):
+    """A request is not taken now; nothing is wrong with it, and later or elsewhere it may be."""
+
+
 class Told(NamedTuple):
     """An event of a request that goes on."""
 
@@ -44,7 +48,7 @@ class Failed(NamedTuple):
     """A request ended without its answer; `reason` says why in a sentence, `kind` in a word."""
 
     id: str
-    kind: str  # cancelled, deadline, error
+    kind: str  # cancelled, deadline, error; from a service also crashed, stopped
     reason: str
 
 

@@ -13,14 +13,21 @@ class Room:
 
     def __init__(self, config: EngineConfig, memory: Memory, window: int, short: int) -> None:
         """window: tokens that a sliding layer shows, the query included."""
-        self.pools = Pools(PagePool(memory.full), PagePool(memory.sliding))
-        self.prefixes = PrefixCache(self.pools, config.page_size, window)
         self._config, self._memory, self._window, self._short = config, memory, window, short
+        self.clear()
 
-    def check(self, positions: int) -> None:
-        """Raise ValueError if a row of so many positions could never run, even alone."""
+    def clear(self) -> None:
+        """Begin afresh, every page free and nothing cached, whatever the accounts said."""
+        self.pools = Pools(PagePool(self._memory.full), PagePool(self._memory.sliding))
+        self.prefixes = PrefixCache(self.pools, self._config.page_size, self._window)
+
+    def check(self, positions: int, together: int = 0) -> None:
+        """Raise ValueError if a row of so many positions could never run, even alone.
+
+        together: the most tokens of it that a verification encodes at once.
+        """
         page = self._config.page_size
-        shown = self._window + max(self._config.chunk_tokens, self._short) + 2 * page
+        shown = self._window + max(self._config.chunk_tokens, self._short, together) + 2 * page
         need = Memory(-(-positions // page), -(-min(positions, shown) // page))
         if need.full > self._memory.full or need.sliding > self._memory.sliding:
             raise ValueError(
@@ -39,7 +46,8 @@ class Room:
         if self._config.prefix_cache:
             match = self.prefixes.match(context, len(context) - row.read)
         waking = sum(not self.pools.full.references[page] for page in match.full)
-        if -(-(len(context) + self._short) // page) - len(match.full) + waking > self.pools.full.available:
+        needed = min(len(context) + self._short, row.positions)
+        if -(-needed // page) - len(match.full) + waking > self.pools.full.available:
             return False
         table = PageTable(self.pools, page)
         if self.prefixes.start(table, match, min(len(context), match.tokens + self._config.chunk_tokens)):
@@ -55,7 +63,8 @@ class Room:
         """Note that the first `length` tokens of a row's context stay: others may share them, and windows move on."""
         if row.table is None or length <= row.table.settled:
             return
-        if self._config.prefix_cache:
+        page = self._config.page_size
+        if self._config.prefix_cache and length // page > row.table.settled // page:
             self.prefixes.register(row.context, row.table, length)
         row.table.settle(length, self._window)
 

@@ -15,15 +15,16 @@ Answer = Encoded | Reading | list[int] | None
 class Row:
     """A request between its submission and its end.
 
-    order: of arrival. table: its pages while it runs. context: the tokens that its need stands behind, and those that
-    it encodes; the first `held` of them have keys and values. cached: prompt tokens that a prefix spared.
-    passed_over: later requests that were admitted before it.
+    order: of arrival. positions: how many it will ever touch. table: its pages while it runs.
+    context: the tokens that its need stands behind, and those that it encodes; the first `held` of them have keys and
+    values. cached: prompt tokens that a prefix spared. passed_over: later requests that were admitted before it.
     """
 
     request: Request
     program: Program
     seed: int
     order: int
+    positions: int
     arrived_s: float
     table: PageTable | None = None
     need: Need | None = None
@@ -47,9 +48,16 @@ class Row:
         return self.need.read if isinstance(self.need, Encode) else 0
 
     @property
-    def stays(self) -> bool:
-        """Whether what is being encoded is never taken back: only what is verified, and so read, may be."""
-        return self.read <= 1
+    def settled(self) -> int:
+        """How many of the tokens held are never taken back: of those that the need encodes only verified ones may be,
+        and these are read.
+        """
+        return self.held if self.need is None or self.read <= 1 else min(self.held, self.need.at)
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """The least is admitted first and yields last."""
+        return -self.request.priority, self.order
 
     @property
     def width(self) -> int:

@@ -1,4 +1,7 @@
-"""Runs what a step has planned as at most two forwards; the only owner of what lives on the device."""
+"""Runs what a step has planned as at most two forwards; the only owner of what lives on the device.
+
+A forward whose output is not finite fails as a whole; whoever asked for it finds the row by running each alone.
+"""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -31,24 +34,43 @@ class Step(NamedTuple):
     need: Denoise
 
 
+class TableContext(NamedTuple):
+    """One row's context in the store, as a drafter reads it; see types.ContextPairs."""
+
+    store: Store
+    table: PageTable
+    kinds: Sequence[LayerKind]
+
+    def pair(self, layer: int, first: int, end: int) -> tuple[Tensor, Tensor]:
+        """See ContextPairs."""
+        pages = self.table.full if self.kinds[layer] == "full_attention" else self.table.sliding
+        seen = _slots(pages, first, end)
+        keys, values = self.store.pairs[layer]
+        return keys[None, :, seen], values[None, :, seen]
+
+
 class Runner:
     """A model and the store of its keys and values."""
 
     def __init__(self, model: DiffusionGemma, store: Store, drafter: Drafter | None = None) -> None:
         self._model, self._store, self._drafter = model, store, drafter
         self._window = model.config.sliding_window
+        self._kinds = [shape.kind for shape in model.config.layers]
 
     def encode(self, pieces: Sequence[Piece]) -> list[Encoded | None]:
         """Encode all pieces in one forward. Returns: what is told of each, None where nothing is read."""
         ids = torch.tensor([token for piece in pieces for token in piece.tokens])
         spans = [self._span(piece.table, piece.start, len(piece.tokens), denoising=False) for piece in pieces]
         hidden = encode_spans(self._model, ids, spans, self._store)
+        _check_finite(hidden)  # before anybody else may share what was written
         parts = hidden.split([span.size for span in spans])
         read = [part[len(part) - piece.read :] for part, piece in zip(parts, pieces, strict=True)]
         if not any(len(part) for part in read):
             return [None] * len(pieces)
-        logits = self._model.logits(torch.cat(read)).split([len(part) for part in read])
-        return [Encoded(own, part) if len(part) else None for own, part in zip(logits, read, strict=True)]
+        logits = self._model.logits(torch.cat(read))
+        _check_finite(logits)
+        own = logits.split([len(part) for part in read])
+        return [Encoded(said, part) if len(part) else None for said, part in zip(own, read, strict=True)]
 
     def denoise(self, steps: Sequence[Step]) -> list[Reading]:
         """Take all denoising steps in one forward. Returns: their readings, in order."""
@@ -63,7 +85,8 @@ class Runner:
 
     def guess(self, need: Guess, table: PageTable) -> list[int]:
         """Let the drafter guess behind one row's context."""
-        raise NotImplementedError
+        assert self._drafter is not None  # a request that needs one is refused without
+        return self._drafter.guess(need, TableContext(self._store, table, self._kinds))
 
     def _read(self, steps: Sequence[Step], parts: Sequence[Tensor]) -> list[Reading]:
         """Read steps of one temperature in one pass over the vocabulary."""
@@ -75,6 +98,7 @@ class Runner:
             uniforms=torch.cat([step.need.uniforms for step in steps]),
             with_soft=need.with_soft,
         )
+        _check_finite(reading.entropy)
         fields = [(None,) * len(sizes) if part is None else part.split(sizes) for part in reading]
         alone = [Reading(*parts) for parts in zip(*fields, strict=True)]
         return [pin_soft(own, step.need.pins, self._model) for own, step in zip(alone, steps, strict=True)]
@@ -118,6 +142,7 @@ def _slots(pages: GroupPages, start: int, end: int) -> Slots:
     return torch.tensor(pages.slots(start, end)) if first is None else slice(first, first + end - start)
 
 
-def store_kinds(model: DiffusionGemma) -> set[LayerKind]:
-    """The layer kinds that a model has."""
-    return {shape.kind for shape in model.config.layers}
+def _check_finite(numbers: Tensor) -> None:
+    """Raise FloatingPointError for an output that is no number."""
+    if not bool(torch.isfinite(numbers).all()):
+        raise FloatingPointError("the model's output is not finite; the weights or their dtype do not suit this input")

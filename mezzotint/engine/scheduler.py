@@ -34,11 +34,13 @@ class Plan(NamedTuple):
 def plan_step(wishes: Sequence[Wish], chunk: int, short: int) -> Plan:
     """Plan one step. chunk: tokens of long pieces in all. short: up to how many tokens a piece is a short one.
 
+    What must go together is short too, or a chunk that is smaller would never hold it.
     Returns: the plan; a row is in at most one of its parts, and every row that wishes is in it if chunk allows.
     """
-    encodes = {wish.row: wish.encodes for wish in wishes if 0 < wish.encodes <= short}
     denoises = [wish.row for wish in wishes if not wish.encodes and wish.denoises]
-    long = sorted((wish for wish in wishes if wish.encodes > short), key=lambda wish: wish.order)
+    encoding = sorted((wish for wish in wishes if wish.encodes), key=lambda wish: wish.order)
+    long = [wish for wish in encoding if _is_long(wish, short)]
+    encodes = {wish.row: wish.encodes for wish in encoding if not _is_long(wish, short)}
     if not long:
         return Plan(encodes, denoises)
     oldest, *others = long
@@ -47,6 +49,10 @@ def plan_step(wishes: Sequence[Wish], chunk: int, short: int) -> Plan:
         room -= _take(encodes, wish, room)
     _take(encodes, oldest, room + encodes.get(oldest.row, 0))
     return Plan(encodes, denoises)
+
+
+def _is_long(wish: Wish, short: int) -> bool:
+    return wish.encodes > max(short, wish.indivisible)
 
 
 def _take(encodes: dict[int, int], wish: Wish, room: int) -> int:

@@ -1,0 +1,25 @@
+"""The figures of the grammars: the whole suite is counted, and every question is timed."""
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.grammar import main
+
+
+def test_every_schema_of_the_suite_is_counted_and_every_question_timed(
+    data_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["--walks", "3", "--data", str(data_dir)])
+    printed = capsys.readouterr().out
+    assert "| all | 2277 | 1291 (56.7%) | 1072 (47.1%) |" in printed
+    for name in (
+        "read the vocabulary",
+        "narrow and compile",
+        "forced",
+        "mask",
+        "copy",
+        "closure",
+        "count_valid, valid ids",
+    ):
+        assert f"\n| {name} | " in printed

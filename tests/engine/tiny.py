@@ -1,0 +1,264 @@
+"""A model of two layers in float64, requests to it, the plain loop of each, and an engine run to its end.
+
+No test lives here.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import cache
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+import torch
+
+from mezzotint.decoding.canvas import Pins, pin_positions
+from mezzotint.decoding.generate import Limits, generate_blocks, generate_tokens
+from mezzotint.decoding.params import SamplingParams
+from mezzotint.decoding.program import Block, Draft, Event, Finished, Prefilled
+from mezzotint.decoding.receipt import write_receipt
+from mezzotint.decoding.sampler import SAMPLERS
+from mezzotint.decoding.verify import generate_guessed, generate_verified
+from mezzotint.engine.config import EngineConfig
+from mezzotint.engine.engine import Engine
+from mezzotint.engine.memory import Memory
+from mezzotint.engine.request import Done, Failed, Outcome, Request, Told
+from mezzotint.model.assistant import Assistant, AssistantNetwork
+from mezzotint.model.assistant_config import AssistantConfig
+from mezzotint.model.config import LayerShape, ModelConfig
+from mezzotint.model.diffusion_gemma import DiffusionGemma
+from mezzotint.train.lab import initialise
+from mezzotint.types import ContextPairs, Guess, Receipt
+
+V, CANVAS, CONTEXT, END = 40, 8, 96, 1
+LIMITS = Limits(vocab_size=V, canvas_length=CANVAS, max_positions=CONTEXT, end_ids=(END,))
+DEFAULTS = replace(SAMPLERS["report"], budget=4, entropy_bound=4.0)
+NOBODY: Mapping[int, Pins] = {}
+PINS = {0: pin_positions({0: 11, 5: 12}, CANVAS), 1: pin_positions({7: 13}, CANVAS)}
+
+_SLIDING = LayerShape("sliding_attention", 8, 2, shares_kv=False, rope_theta=1e4, rotary_fraction=1.0)
+_FULL = LayerShape("full_attention", 8, 1, shares_kv=True, rope_theta=1e5, rotary_fraction=0.5)
+SHAPE = ModelConfig(
+    family="diffusion_gemma",
+    vocab_size=V,
+    hidden_size=16,
+    intermediate_size=16,
+    num_heads=2,
+    layers=(_SLIDING, _FULL),
+    sliding_window=6,
+    num_experts=2,
+    top_k_experts=1,
+    moe_intermediate_size=8,
+    rms_norm_eps=1e-6,
+    softcap=30.0,
+    max_positions=CONTEXT,
+    canvas_length=CANVAS,
+    bos_id=2,
+    pad_id=0,
+    eos_ids=(END,),
+    vision=None,
+)
+
+# Every way to ask: the samplers, their temperatures and budgets, what ends an answer and what is given of it.
+DIFFUSION = SamplingParams(max_tokens=20, seed=3)
+AR = SamplingParams(decoder="ar", max_tokens=12, seed=3)
+ASKED: dict[str, SamplingParams] = {
+    "default": DIFFUSION,
+    "endless": replace(DIFFUSION, ignore_eos=True, max_tokens=30),
+    "short": replace(DIFFUSION, max_tokens=3, steps=1),
+    "report": replace(DIFFUSION, sampler="report", steps=3, entropy_bound=30.0),
+    "hf, warm": replace(DIFFUSION, sampler="hf", temperature=1.5, steps=5),
+    "jax, cold": replace(DIFFUSION, sampler="jax", temperature=0.0),
+    "refine": replace(DIFFUSION, sampler="refine", steps=3, editing_threshold=0.5),
+    "ddim": replace(DIFFUSION, sampler="ddim", steps=3),
+    "ar": AR,
+    "ar, endless": replace(AR, ignore_eos=True, max_tokens=25),
+    "ar, narrowed": replace(AR, temperature=0.7, top_k=20, top_p=0.9, min_p=0.01),
+    "ar, greedy": replace(AR, temperature=0.0, ignore_eos=True),
+    "verified": replace(AR, decoder="verified", max_tokens=20),
+    "verified, fixed": replace(AR, decoder="verified", ignore_eos=True, max_tokens=25, draft_tokens=5, draft_steps=2),
+    "verified, greedy": replace(AR, decoder="verified", temperature=0.0, ignore_eos=True, max_tokens=30),
+    "mtp": replace(AR, decoder="mtp", ignore_eos=True, max_tokens=20),
+    "mtp, narrow": replace(AR, decoder="mtp", temperature=0.0, ignore_eos=True, draft_tokens=2),
+    "mtp, greedy": replace(AR, decoder="mtp", temperature=0.0, ignore_eos=True, max_tokens=30),
+    "mtp, wide": replace(AR, decoder="mtp", draft_tokens=18, max_tokens=30),
+    "verified, with tails": replace(AR, decoder="verified", draft_tokens=7, draft_steps=1, draft_tail="tail+soft"),
+}
+
+# What the engine must equal, by decoder.
+PLAIN: dict[str, Callable[..., Iterator[Event]]] = {
+    "diffusion": lambda network, request, seed: generate_blocks(
+        network, list(request.prompt), request.params, seed, LIMITS, defaults=DEFAULTS, pins=request.pins
+    ),
+    "ar": lambda network, request, seed: generate_tokens(network, list(request.prompt), request.params, seed, LIMITS),
+    "verified": lambda network, request, seed: generate_verified(
+        network, list(request.prompt), request.params, seed, LIMITS, defaults=DEFAULTS
+    ),
+    "mtp": lambda network, request, seed: generate_guessed(
+        network, drafter(network.config.sliding_window), list(request.prompt), request.params, seed, LIMITS
+    ),
+}
+
+
+@cache
+def model(window: int = 6) -> DiffusionGemma:
+    """Random weights that differ everywhere, norms too."""
+    network = initialise(DiffusionGemma(replace(SHAPE, sliding_window=window)).double(), 0)
+    generator = torch.Generator().manual_seed(0)
+    for name, tensor in network.state_dict().items():
+        if tensor.ndim == 1 or "scalar" in name:
+            tensor.mul_(1 + 0.3 * torch.randn(tensor.shape, generator=generator, dtype=tensor.dtype))
+    return network
+
+
+class Leaning(NamedTuple):
+    """A drafter of random weights that leans to token 0, which a greedy request is told often."""
+
+    assistant: Assistant
+
+    @property
+    def reach(self) -> int:
+        return self.assistant.reach
+
+    def guess(self, need: Guess, kv: ContextPairs) -> list[int]:
+        return [token if token % 3 == 1 else 0 for token in self.assistant.guess(need, kv)]
+
+
+@cache
+def drafter(window: int = 6) -> Leaning:
+    """A drafter of the model with that window."""
+    config = AssistantConfig(
+        target_width=16,
+        vocab_size=V,
+        hidden_size=16,
+        intermediate_size=8,
+        num_heads=2,
+        layers=(_SLIDING, _FULL),
+        sliding_window=window,
+        rms_norm_eps=1e-6,
+        max_positions=CONTEXT,
+    )
+    network, generator = AssistantNetwork(config).double(), torch.Generator().manual_seed(1)
+    for tensor in network.state_dict().values():
+        tensor.copy_(torch.randn(tensor.shape, generator=generator, dtype=tensor.dtype))
+    return Leaning(Assistant(network, model(window)))
+
+
+def tokens_of(seed: int, count: int) -> tuple[int, ...]:
+    """Some token ids, none of them an end."""
+    return tuple(torch.randint(2, V, (count,), generator=torch.Generator().manual_seed(seed)).tolist())
+
+
+def request(id: str, prompt: int | tuple[int, ...] = 10, params: SamplingParams = DIFFUSION, **given: Any) -> Request:
+    """A request; a prompt may be given as its length."""
+    ids = tokens_of(prompt, prompt) if isinstance(prompt, int) else prompt
+    return Request(id=id, prompt=ids, params=params, **given)
+
+
+class Answer(NamedTuple):
+    """What a request told, and its receipt without times and cached tokens, which alone may differ."""
+
+    events: tuple[Event, ...]
+    receipt: Receipt
+
+    @property
+    def tokens(self) -> list[int]:
+        return [token for event in self.events if isinstance(event, Block) for token in event.tokens]
+
+
+def alone(asked: Request, window: int = 6) -> Answer:
+    """The answer of the plain loop."""
+    return _alone(window, asked.prompt, asked.params, asked.pins is PINS)
+
+
+@cache
+def _alone(window: int, prompt: tuple[int, ...], params: SamplingParams, pinned: bool) -> Answer:
+    assert params.seed is not None
+    asked = Request(id="alone", prompt=prompt, params=params, pins=PINS if pinned else NOBODY)
+    with torch.inference_mode():
+        events = tuple(PLAIN[params.decoder](model(window), asked, params.seed))
+    blocks = [event for event in events if isinstance(event, Block)]
+    finished = events[-1]
+    assert isinstance(finished, Finished)
+    sampler = params.resolve_sampler(DEFAULTS) if params.decoder in ("diffusion", "verified") else None
+    return Answer(events, write_receipt(len(prompt), blocks, finished, params, sampler, params.seed, CANVAS))
+
+
+def engine(
+    network: DiffusionGemma | None = None,
+    *,
+    pages: tuple[int, int] | None = None,
+    clock: Callable[[], float] = lambda: 0.0,
+    guesses: bool = False,
+    **config: Any,
+) -> Engine:
+    """An engine; pages: of the full and the sliding group, instead of plenty. guesses: whether it has a drafter."""
+    given = EngineConfig(**{"memory_bytes": 2**20, "page_size": 4, **config})
+    network = network or model()
+    divide = "mezzotint.engine.engine.divide_memory"
+    with patch(divide, return_value=Memory(*pages)) if pages else nullcontext():
+        guessing = drafter(network.config.sliding_window) if guesses else None
+        return Engine(network, LIMITS, given, defaults=DEFAULTS, drafter=guessing, clock=clock)
+
+
+def guess(asked: Iterable[Request]) -> bool:
+    """Whether a drafter is needed."""
+    return any(each.params.decoder == "mtp" for each in asked)
+
+
+class Run:
+    """An engine and all that it told so far, checked after every step."""
+
+    def __init__(self, made: Engine, *, limit: int = 2000) -> None:
+        self.engine, self.limit = made, limit
+        self.steps = 0
+        self.told: dict[str, list[Event]] = {}
+        self.done: dict[str, Receipt] = {}
+        self.failed: dict[str, Failed] = {}
+
+    def submit(self, *asked: Request) -> None:
+        for each in asked:
+            self.engine.submit(each)
+            self.told[each.id] = []
+
+    def step(self) -> list[Outcome]:
+        outcomes = self.engine.step()
+        self.steps += 1
+        self.take(outcomes)
+        self.engine.check_integrity()
+        return outcomes
+
+    def cancel(self, id: str) -> None:
+        self.take(self.engine.cancel(id))
+        self.engine.check_integrity()
+
+    def take(self, outcomes: Iterable[Outcome]) -> None:
+        for outcome in outcomes:
+            assert outcome.id not in self.done, "nothing follows a receipt"
+            assert outcome.id not in self.failed, "nothing follows a failure"
+            match outcome:
+                case Told(id, event):
+                    self.told[id].append(event)
+                case Done(id, receipt):
+                    self.done[id] = receipt
+                case Failed(id):
+                    self.failed[id] = outcome
+
+    def finish(self) -> "Run":
+        """Step until nothing is left."""
+        while not self.engine.is_idle:
+            assert self.steps < self.limit, "the engine makes no progress"
+            self.step()
+        return self
+
+    def answer(self, id: str) -> Answer:
+        assert id in self.done, self.failed.get(id)
+        receipt = replace(self.done[id], cached_tokens=0, queue_s=0.0, prefill_s=0.0, generation_s=0.0)
+        return Answer(tuple(self.told[id]), receipt)
+
+
+def phase(events: Iterable[Event]) -> str:
+    """What a request does next, from what it told."""
+    last = [event for event in events if not isinstance(event, Finished)][-1:]
+    names = {Prefilled: "denoising", Draft: "denoising", Block: "between blocks"}
+    return names[type(last[0])] if last else "prefilling"
