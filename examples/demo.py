@@ -1,7 +1,8 @@
-"""Two held-out tasks, each by diffusion and by ar from the same weights: python examples/demo.py [MODEL]"""
+"""Two held-out tasks, each by three decoders from the same weights: python examples/demo.py [MODEL]"""
 
 import sys
 import time
+from dataclasses import replace
 
 from rich.console import Console
 from rich.table import Table
@@ -10,7 +11,8 @@ from mezzotint import LLM, Completion, SamplingParams
 from mezzotint.cli.watch import watching
 from mezzotint.tasks import FAMILIES
 
-RUNS = [SamplingParams(max_tokens=64, seed=0), SamplingParams(max_tokens=64, decoder="ar", temperature=0)]
+GREEDY = SamplingParams(max_tokens=64, decoder="ar", temperature=0)
+RUNS = [SamplingParams(max_tokens=64, seed=0), GREEDY, replace(GREEDY, decoder="verified")]
 
 
 def main(model: str = "lab") -> None:
@@ -29,7 +31,7 @@ def main(model: str = "lab") -> None:
                         draw(event)
                         time.sleep(0.1 * console.is_terminal)
             console.print(f"{params.decoder}: {completion.text}", markup=False, soft_wrap=True)
-            receipt, accepted = completion.receipt, FAMILIES[name].accept(example, completion.text)
+            receipt, accepted = completion.receipt, FAMILIES[name].accept(example, llm.parse(completion))
             steps = f"{sum(receipt.denoise_steps)} of {receipt.step_budget * len(receipt.denoise_steps)}"
             costs = receipt.forwards, receipt.tokens_per_forward, receipt.prefill_s + receipt.generation_s
             table.add_row(name, params.decoder, str(accepted), steps, *(f"{cost:.3g}" for cost in costs))

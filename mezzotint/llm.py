@@ -22,7 +22,9 @@ from mezzotint.decoding.params import SamplingParams
 from mezzotint.decoding.random import fresh_seed
 from mezzotint.decoding.receipt import step_budget, write_receipt
 from mezzotint.decoding.sampler import SAMPLERS, Sampler
-from mezzotint.decoding.verify import generate_verified
+from mezzotint.decoding.verify import generate_guessed, generate_verified
+from mezzotint.model.assistant import Assistant
+from mezzotint.model.assistant_weights import load_assistant
 from mezzotint.model.compiled import compile_model
 from mezzotint.model.device import check_threads, parse_device, parse_dtype
 from mezzotint.model.fused import fuse, fuses, layer_bytes
@@ -107,12 +109,14 @@ class LLM:
         device: str = "cpu",
         threads: int | None = None,
         compiled: bool = False,
+        drafter: str | None = None,
     ) -> None:
         """Load `model`: "lab", a directory in Hugging Face format, or a hub id.
 
         dtype: float64, float32 or bfloat16; None = as stored. threads: torch's intra-op threads for the whole
         process, set once the options are known to be good; None leaves them. compiled: run as machine code, which
-        some seconds of a C++ compiler make the first time; not bit for bit what is computed without.
+        some seconds of a C++ compiler make the first time; not bit for bit what is computed without. drafter: the
+        checkpoint of decoder `mtp`; None takes the one beside the model that is called like it with "-drafter" behind.
         Raises: ValueError naming option, value and remedy.
         """
         place, kept = parse_device(device), parse_dtype(dtype)
@@ -136,6 +140,7 @@ class LLM:
             compile_model(self.model)
         elif fuses(layer_bytes(self.model)):
             fuse(self.model)
+        self._drafter = self._load_drafter(drafter)
         self.limits = Limits(
             vocab_size=config.vocab_size,
             canvas_length=config.canvas_length,
@@ -189,13 +194,21 @@ class LLM:
         self._check(ids, params)
         return _Request(ids, params, fresh_seed() if params.seed is None else params.seed, blank)
 
+    def _load_drafter(self, name: str | None) -> Assistant | None:
+        beside = self.path.with_name(f"{self.path.name}-drafter")
+        if name is None and not beside.is_dir():
+            return None
+        return load_assistant(beside if name is None else name, self.model)
+
     def _check(self, ids: list[int], params: SamplingParams) -> None:
-        if params.decoder == "mtp":
+        if params.decoder == "mtp" and self._drafter is None:
             raise ValueError(
-                f"decoder is 'mtp', which needs a drafter, and {self.path} has none; use 'verified' or 'ar'"
+                f"decoder is 'mtp', which needs a drafter, and {self.path} has none; name one or use 'verified'"
             )
-        if params.decoder != "ar" and self.model.config.family != "diffusion_gemma":
-            raise ValueError(f"{self.path} is a {self.model.config.family} checkpoint; it runs with decoder 'ar' only")
+        if params.decoder in ("diffusion", "verified") and self.model.config.family != "diffusion_gemma":
+            raise ValueError(
+                f"{self.path} is a {self.model.config.family} checkpoint without a canvas; use decoder 'ar' or 'mtp'"
+            )
         positions = required_positions(len(ids), params, self.limits)
         need = kv_bytes(self.model.config, positions, self.model.dtype)
         have = available_bytes(self.model.device)
@@ -213,7 +226,7 @@ class LLM:
         blocks: list[Block] = []
         detokenizer = None if self.tokenizer is None else Detokenizer(self.tokenizer)
         pieces: list[str] = []
-        sampler = None if params.decoder == "ar" else self.sampler(params)
+        sampler = self.sampler(params) if params.decoder in ("diffusion", "verified") else None
         budget = step_budget(params, sampler)
         surplus = {self.model.config.pad_id, *self.limits.end_ids}
         for event in self._events(request):
@@ -246,6 +259,9 @@ class LLM:
             return generate_tokens(self.model, ids, params, seed, self.limits)
         if params.decoder == "verified":
             return generate_verified(self.model, ids, params, seed, self.limits, defaults=self._defaults)
+        if params.decoder == "mtp":
+            assert self._drafter is not None  # _check saw to it
+            return generate_guessed(self.model, self._drafter, ids, params, seed, self.limits)
         pins = {} if blank is None else {0: blank.pins}
         return generate_blocks(self.model, ids, params, seed, self.limits, defaults=self._defaults, pins=pins)
 

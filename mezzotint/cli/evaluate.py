@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from mezzotint.cli.flags import unfold
-from mezzotint.cli.options import Compiled, Decoding, Device, Dtype, Loading, Threads, choose_target
+from mezzotint.cli.options import Compiled, Decoding, Device, Drafter, Dtype, Loading, Threads, choose_target
 
 if TYPE_CHECKING:
     from mezzotint.evaluate.config import EvaluateConfig
@@ -54,6 +54,7 @@ def evaluate(
     dtype: Dtype = None,
     threads: Threads = None,
     compiled: Compiled = None,
+    drafter: Drafter = None,
     output: Annotated[Path | None, _option("Write every answer to this file too, one JSON object a line.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one list of objects, one a row.")] = False,
 ) -> None:
@@ -69,7 +70,9 @@ def evaluate(
 
     target = choose_target(model, asked.decoder)
     config = _read(replace(asked, decoder=target.decoder))
-    loading = Loading(model=target.model, device=device, dtype=dtype, threads=threads, compiled=compiled)
+    loading = Loading(
+        model=target.model, device=device, dtype=dtype, threads=threads, compiled=compiled, drafter=drafter
+    )
     llm = set_up(loading, Decoding()).llm
     with _recording(output) as record:
         rows = score(_follow(answer_prompts(llm, config), config.answers, record))

@@ -23,6 +23,9 @@ Compiled = Annotated[
     bool | None,
     typer.Option("--compile", help="Run as machine code, which a C++ compiler makes in seconds the first time."),
 ]
+Drafter = Annotated[
+    str | None, _option("The checkpoint that drafts for decoder mtp; MODEL-drafter beside the model unless given.")
+]
 System = Annotated[str | None, _option("A system message before the prompt.")]
 Watch = Annotated[
     bool,
@@ -41,6 +44,7 @@ class Loading:
     dtype: Dtype = None
     threads: Threads = None
     compiled: Compiled = None
+    drafter: Drafter = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,11 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from safetensors.torch import save_file
 
 from mezzotint import LLM, SamplingParams
+from mezzotint.model.assistant import AssistantNetwork
+from mezzotint.model.assistant_weights import write_assistant
 from mezzotint.model.config import parse_config
 from mezzotint.model.diffusion_gemma import DiffusionGemma
+from mezzotint.train.drafter import drafter_config
 from mezzotint.train.lab import initialise
 from tests.llm.tiny import AR, BOTH, CANVAS, CHAT, CONTEXT, DIFFUSION, V, answer, fold, timeless, watch
 
@@ -132,9 +136,25 @@ def test_without_a_template_text_works_and_a_chat_is_refused_by_name(
 
 
 def test_mtp_is_refused_before_any_work_where_the_checkpoint_has_no_drafter(llm: LLM, forwards: list[str]) -> None:
-    with pytest.raises(ValueError, match=r"decoder is 'mtp', which needs a drafter, and .* has none; use 'verified'"):
+    with pytest.raises(ValueError, match=r"decoder is 'mtp', which needs a drafter, and .* has none; name one or use"):
         llm.generate([5, 6], replace(AR, decoder="mtp"))
     assert forwards == []
+
+
+def test_mtp_takes_the_drafter_that_is_named_or_that_lies_beside_the_checkpoint(folder: Path, tmp_path: Path) -> None:
+    beside, named = tmp_path / "model", tmp_path / "elsewhere"
+    shutil.copytree(folder, beside)
+    drafter = AssistantNetwork(drafter_config(LLM(str(beside)).model.config, guesses=2))
+    for parameter in drafter.parameters():
+        torch.nn.init.normal_(parameter, 0, 0.2, generator=torch.Generator().manual_seed(0))
+    write_assistant(drafter, named, dtype=torch.float32)
+    asked = replace(AR, decoder="mtp", ignore_eos=True)
+    expected = answer(LLM(str(beside)), "Hello", replace(AR, ignore_eos=True))
+    found = answer(LLM(str(beside), drafter=str(named)), "Hello", asked)
+    assert found.token_ids == expected.token_ids
+    assert found.receipt.draft_forwards > 0
+    named.rename(tmp_path / "model-drafter")
+    assert answer(LLM(str(beside)), "Hello", asked) == found
 
 
 def test_gemma_4_runs_ar_and_refuses_what_needs_a_canvas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +169,7 @@ def test_gemma_4_runs_ar_and_refuses_what_needs_a_canvas(tmp_path: Path, monkeyp
     gemma = LLM(str(tmp_path))
     forwards = watch(gemma, monkeypatch)
     for params in (None, DIFFUSION, replace(AR, decoder="verified")):
-        with pytest.raises(ValueError, match="is a gemma4 checkpoint; it runs with decoder 'ar' only"):
+        with pytest.raises(ValueError, match="is a gemma4 checkpoint without a canvas; use decoder 'ar' or"):
             gemma.generate([5, 6], params)
         with pytest.raises(ValueError, match="gemma4"):
             gemma.stream([5, 6], params)

@@ -14,7 +14,7 @@ from mezzotint.text.tokenizer import Tokenizer
 
 LAB = Path(mezzotint.__file__).parent / "checkpoints" / "lab"
 CHAT = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello"}]
-WORKS = "give text, token ids, or a list of message objects"
+WORKS = "give text, token ids, a list of message objects, or a Chat"
 MALFORMED: list[tuple[Any, str]] = [
     (True, f"a prompt is True; {WORKS}"),
     (5, f"a prompt is 5; {WORKS}"),
