@@ -115,7 +115,7 @@ def _task_texts(name: str, seed: int) -> Iterator[str]:
     example_seed = seed
     while True:
         example = FAMILIES[name].generate(example_seed, "train")
-        yield "\n".join([message["content"] for message in example.messages] + [example.answer])
+        yield "\n".join([message.get("content", "") for message in example.messages] + [example.answer])
         example_seed += 1
 
 
