@@ -11,7 +11,7 @@ def draw_at(logits: Tensor, params: SamplingParams, seed: int, position: int) ->
     """The token of a request at an absolute position, from logits [V] of what stands before it. Source: contract 5."""
     return draw_next(
         logits,
-        position_uniform(seed, position),
+        position_uniform(seed, position) if params.temperature else 0.0,  # the argmax needs none, and it takes time
         temperature=params.temperature,
         top_k=params.top_k,
         top_p=params.top_p,
