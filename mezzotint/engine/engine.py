@@ -5,6 +5,7 @@ waiting ──admit──► running ──the program ends──► done
     └────preempt──────┘   gives its pages back; later its context is encoded anew, or found in the cache
 """
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -208,7 +209,8 @@ class Engine:
             if isinstance(answer, Exception):
                 raise answer
             events = row.advance(answer)
-        except Exception as error:
+        except Exception as error:  # whatever it is, it must end no other request; the log keeps where it came from
+            logging.getLogger(__name__).warning("request %s failed", row.request.id, exc_info=error)
             return [self._fail(row, "error", f"{type(error).__name__}: {error}")]
         if row.need is not None:
             self.room.settle(row, row.settled)

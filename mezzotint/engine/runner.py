@@ -74,6 +74,7 @@ class Runner:
 
     def denoise(self, steps: Sequence[Step]) -> list[Reading]:
         """Take all denoising steps in one forward. Returns: their readings, in order."""
+        assert all(step.need.window is None for step in steps)  # pages outside the model's own window are given back
         ids = torch.cat([step.need.canvas for step in steps])
         spans = [self._span(step.table, step.need.at, len(step.need.canvas), denoising=True) for step in steps]
         hidden = denoise_spans(self._model, ids, self._join_soft(steps), spans, self._store)
