@@ -9,7 +9,7 @@ INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check --constraint
 CODE := $(wildcard mezzotint benchmarks examples)
 SOURCES := $(CODE) tests
 
-.PHONY: help demo test check bench soak docs clean
+.PHONY: help demo test check bench concurrency report experiment soak docs clean
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
 
@@ -26,6 +26,16 @@ check: .venv/tests ## lint, format and types only
 
 bench: .venv/tests ## measure this machine, beside transformers
 	$(PY) -m benchmarks.foundation
+
+concurrency: .venv/tests ## measure many requests at once: decoders beside each other, and beside transformers
+	$(PY) -m benchmarks.concurrency --compile
+	$(PY) -m benchmarks.concurrency --compile --versus-transformers lab
+
+report: .venv/tests ## score the bundled model, and write what it gives of what is asked into docs/lab.md
+	$(PY) -m benchmarks.lab --threads 2 --against-transformers --write docs/lab.md
+
+experiment: .venv/tests ## vary the training recipe for about 100 minutes, and write what it is worth into docs/lab.md
+	$(PY) -m benchmarks.ablations --write docs/lab.md
 
 soak: .venv/tests ## serve mixed requests for MINUTES (20) and check every answer
 	$(PY) -m benchmarks.soak --minutes $(MINUTES)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import torch
 
+from benchmarks.arguments import names_of, threads
 from benchmarks.bound import denoise_cost, token_cost, working_set_bytes
 from benchmarks.ceilings import measure_ceilings
 from benchmarks.machine import describe_run
@@ -177,28 +178,15 @@ def _print(sections: Iterator[str]) -> None:
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.foundation", description=__doc__)
-    parser.add_argument("--only", type=_kinds, default=KINDS, help=f"some of {','.join(KINDS)}, with commas")
+    parser.add_argument("--only", type=names_of(KINDS), default=KINDS, help=f"some of {','.join(KINDS)}, with commas")
     parser.add_argument("--quick", action="store_true", help="a few rounds: figures that only show that it runs")
     parser.add_argument("--compile", action="store_true", help="our side as machine code; parts of a step are not told")
-    parser.add_argument("--threads", type=_threads, help="torch's threads; default: torch's own choice")
+    parser.add_argument("--threads", type=threads, help="torch's threads; default: torch's own choice")
     parser.add_argument("--model", help="a checkpoint in place of the bundled one")
     options = parser.parse_args(arguments)
     if options.model and set(options.only) == {"step"}:
         parser.error("--model: step is measured with random weights alone; drop it, or add answer, ar or ceilings")
     return options
-
-
-def _threads(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of threads; give 1 or more")
-    return int(text)
-
-
-def _kinds(text: str) -> tuple[str, ...]:
-    names = tuple(text.split(","))
-    if unknown := [name for name in names if name not in KINDS]:
-        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(KINDS)}")
-    return names
 
 
 if __name__ == "__main__":

@@ -50,8 +50,7 @@ def main(arguments: Sequence[str]) -> None:
     everything = [grammar for accepted in compiled.values() for grammar in accepted]
     for seed, grammar in enumerate(Random(0).sample(everything, min(options.walks, len(everything)))):
         _walk(grammar.start(), Random(seed), tokenizer.vocab_size, seconds)
-    facts = {**describe_run([]), "command": " ".join(["python -m benchmarks.grammar", *arguments])}
-    print(run_table(facts), f"\n{tokenizer.vocab_size} ids\n", sep="\n")
+    print(run_table(describe_run(arguments, "grammar")), f"\n{tokenizer.vocab_size} ids\n", sep="\n")
     print(_share_table(schemas, {draft: len(accepted) for draft, accepted in compiled.items()}))
     print("", _times_table(seconds), sep="\n")
 

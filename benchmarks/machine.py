@@ -13,13 +13,13 @@ import torch
 _ROOT = Path(__file__).parents[1]
 
 
-def describe_run(arguments: Sequence[str]) -> dict[str, str]:
-    """Command, machine, versions and commit of this process, by name."""
+def describe_run(arguments: Sequence[str], module: str = "foundation") -> dict[str, str]:
+    """Command, machine, versions and commit of this process, by name. module: of benchmarks, that was started."""
     packages = (f"{name} {version(name)}" for name in ("torch", "transformers", "numpy"))
     cores = f"{len(os.sched_getaffinity(0))} of {os.cpu_count()} cores, threads: {torch.get_num_threads()}"
     system = f"{platform.system()} {platform.release()}"
     return {
-        "command": " ".join(["python -m benchmarks.foundation", *arguments]),
+        "command": " ".join([f"python -m benchmarks.{module}", *arguments]),
         "machine": f"{_processor()} ({torch.backends.cpu.get_cpu_capability()}), {cores}; {system}",
         "versions": ", ".join([f"Python {platform.python_version()}", *packages]),
         "commit": _commit(),

@@ -138,23 +138,13 @@ class _Marked:
         with self.watch.within("vocabulary"):
             return self.model.logits(hidden)
 
-    def read(
-        self,
-        hidden: Tensor,
-        *,
-        temperature: float,
-        proposal_temperature: float,
-        uniforms: Tensor,
-        with_soft: bool,
-    ) -> Reading:
+    def read(self, hidden: Tensor, **how: Any) -> Reading:
         with self.watch.within("vocabulary"):
-            return self.model.read(
-                hidden,
-                temperature=temperature,
-                proposal_temperature=proposal_temperature,
-                uniforms=uniforms,
-                with_soft=with_soft,
-            )
+            return self.model.read(hidden, **how)
+
+    def read_logits(self, logits: Tensor, **how: Any) -> Reading:
+        with self.watch.within("vocabulary"):
+            return self.model.read_logits(logits, **how)
 
 
 def split_denoising(model: DiffusionGemma, context: list[int], limits: Limits, sampler: Sampler) -> Split:

@@ -1,8 +1,9 @@
 """The measured side that is transformers' as it comes: eager, dynamic cache, own attention and experts."""
 
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -15,6 +16,20 @@ _TEXT_KEYS = (
     "num_attention_heads num_key_value_heads head_dim num_experts top_k_experts moe_intermediate_size "
     "rope_parameters rms_norm_eps final_logit_softcapping max_position_embeddings pad_token_id bos_token_id"
 ).split()
+
+
+class Stop(NamedTuple):
+    """When a canvas is done: after `steps`, or earlier where it is stable and confident; without these rules never."""
+
+    max_tokens: int
+    steps: int
+    stability: int | None = None
+    confidence: float | None = None
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether every canvas takes all steps."""
+        return self.stability is None
 
 
 class Reference:
@@ -48,6 +63,24 @@ class Reference:
         ids: list[int] = found.sequences[0, len(prompt) :].tolist()
         return ids
 
+    def answer_together(self, prompts: Sequence[list[int]], *, stop: Stop, seed: int) -> list[list[int]]:
+        """Denoise one batch, padded on the left. Returns: what each prompt is answered, up to its end."""
+        torch.manual_seed(seed)
+        found = self.model.generate(
+            **self._pad(prompts),
+            max_new_tokens=stop.max_tokens,
+            max_denoising_steps=stop.steps,
+            stability_threshold=stop.stability,
+            confidence_threshold=stop.confidence,
+        )
+        width = max(map(len, prompts))
+        return [row[width:] for row in found.sequences.tolist()]
+
+    def continue_together(self, prompts: Sequence[list[int]], *, tokens: int) -> list[list[int]]:
+        """Draw exactly `tokens` argmax tokens behind each prompt of a batch, padded on the left."""
+        found = self.causal.generate(**self._pad(prompts), max_new_tokens=tokens, do_sample=False)
+        return [row[-tokens:] for row in found.tolist()]
+
     def continue_greedily(self, prompt: list[int], *, tokens: int) -> list[int]:
         """Draw exactly `tokens` argmax tokens with `generate`."""
         ids = torch.tensor([prompt])
@@ -71,6 +104,12 @@ class Reference:
         """Logits [C, V] of the first step of canvas [C] behind the prompt."""
         logits: Tensor = self.model(torch.tensor([prompt]), decoder_input_ids=canvas[None]).logits
         return logits[0]
+
+    def _pad(self, prompts: Sequence[list[int]]) -> dict[str, Tensor]:
+        width, pad = max(map(len, prompts)), self.model.config.text_config.pad_token_id
+        rows = [[pad] * (width - len(prompt)) + list(prompt) for prompt in prompts]
+        mask = [[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts]
+        return {"input_ids": torch.tensor(rows), "attention_mask": torch.tensor(mask)}
 
     def _causal_half(self) -> Any:
         text = self.model.config.text_config.to_dict()

@@ -9,15 +9,20 @@ from benchmarks.sides import Agreement, Sides
 from benchmarks.timing import Times, compare
 
 
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Cells as a table."""
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in [head, ["---"] * len(head), *rows])
+
+
 def run_table(facts: Mapping[str, str]) -> str:
     """Command, machine, versions and commit."""
-    return _table(["run", ""], [[name, fact] for name, fact in facts.items()])
+    return markdown_table(["run", ""], [[name, fact] for name, fact in facts.items()])
 
 
 def ratio_table(rows: Sequence[tuple[str, Sides, float | None]]) -> str:
     """What was timed on both sides, and how many times longer transformers takes; a target is the least."""
     head = ["what", "transformers, ms", "ours, ms", "ratio", "95 %", "of minima", "n", "target"]
-    return _table(head, [_ratio_row(*row) for row in rows])
+    return markdown_table(head, [_ratio_row(*row) for row in rows])
 
 
 def forwards_table(step: Sides, token: Sides) -> str:
@@ -29,7 +34,7 @@ def forwards_table(step: Sides, token: Sides) -> str:
         ratio = compare(over, under)
         span = f"{ratio.interval.low:.1f}–{ratio.interval.high:.1f}"
         rows.append([_SIDES[name], _ms(over), _ms(under), f"{ratio.value:.1f}", span, str(len(over.values))])
-    return _table(head, rows)
+    return markdown_table(head, rows)
 
 
 def memory_table(growth: Mapping[str, int | None], limit_bytes: int) -> str:
@@ -39,7 +44,7 @@ def memory_table(growth: Mapping[str, int | None], limit_bytes: int) -> str:
     ]
     for index, row in enumerate(rows):
         row.append("" if index else f"< {limit_bytes / 1e6:.0f}")
-    return _table(["memory at the peak", "MB", "target"], rows)
+    return markdown_table(["memory at the peak", "MB", "target"], rows)
 
 
 def ceilings_table(ceilings: Ceilings) -> str:
@@ -50,7 +55,7 @@ def ceilings_table(ceilings: Ceilings) -> str:
     ]
     rows.append(["stream as long as the weights read", f"{ceilings.bytes_per_s / 1e9:.1f} GB/s"])
     rows += [[name, f"{rate / 1e9:.2f} G/s"] for name, rate in ceilings.elements_per_s.items()]
-    return _table(["ceiling", ""], rows)
+    return markdown_table(["ceiling", ""], rows)
 
 
 def share_table(costs: Costs, ceilings: Ceilings, split: Split) -> str:
@@ -66,7 +71,7 @@ def share_table(costs: Costs, ceilings: Ceilings, split: Split) -> str:
         rows.append([part, *counts, *_share(bound, taken)])
     rows.append(["whole step", "", "", "", *_share(sum(bounds.values()), split.median_s)])
     head = ["part", "GFLOP", "MB", "M elements", "bound, ms", "taken, ms", "share"]
-    return _table(head, rows)
+    return markdown_table(head, rows)
 
 
 def agreement_line(dtype: str, agreement: Agreement) -> str:
@@ -95,7 +100,3 @@ def _ms(times: Times) -> str:
 def _share(bound_s: float, taken_s: float | None) -> list[str]:
     share = f"{bound_s / taken_s:.1%}" if bound_s and taken_s and taken_s > 0 else ""
     return [f"{bound_s * 1e3:.3f}" if bound_s else "", "" if taken_s is None else f"{taken_s * 1e3:.3f}", share]
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in [head, ["---"] * len(head), *rows])

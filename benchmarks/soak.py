@@ -24,12 +24,15 @@ import torch
 from benchmarks.tiny import random_drafter, tiny_model
 from benchmarks.traffic import DECODERS, Traffic, Visit
 from mezzotint.decoding.generate import Limits, generate_blocks, generate_tokens
+from mezzotint.decoding.policy import SMALL_MODEL
 from mezzotint.decoding.program import Block, Draft, Drafter, Event, Finished, Prefilled
 from mezzotint.decoding.sampler import SAMPLERS
 from mezzotint.decoding.verify import generate_guessed, generate_verified
 from mezzotint.engine.config import EngineConfig
+from mezzotint.engine.costs import CostBook
 from mezzotint.engine.engine import Engine
 from mezzotint.engine.request import Done, Failed, Outcome, Request
+from mezzotint.engine.room import Claim
 from mezzotint.engine.service import Service
 from mezzotint.engine.stats import Stats
 from mezzotint.model.diffusion_gemma import DiffusionGemma
@@ -177,7 +180,11 @@ def soak(model: DiffusionGemma, seconds: float, *, readers: int, seed: int) -> i
     memory = kv_bytes(config, max(2, readers // 5) * config.max_positions, model.dtype)
     sizes = EngineConfig(memory_bytes=memory, page_size=8, chunk_tokens=config.max_positions // 4, max_rows=readers)
     drafter = random_drafter(model)
-    engine = CheckedEngine(model, limits, sizes, defaults=_DEFAULTS, drafter=drafter)
+    book = CostBook(model, limits, SMALL_MODEL)  # what the plain loop weighs, so that blocks can be compared
+    engine = CheckedEngine(model, limits, sizes, defaults=_DEFAULTS, drafter=drafter, costs=book)
+    # At every other step rows are let in as if those that run needed no more, so that some have to yield after all.
+    claim, nothing = engine.room.claim, Claim(0, 0, 0)
+    engine.room.claim = lambda row: claim(row) if engine.steps % 2 else nothing  # type: ignore[method-assign]
     log, noted = Log(), list[int]()
     service = Service(engine)
     with service:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from benchmarks.arguments import threads
 from benchmarks.ceilings import measure_ceilings
 from benchmarks.machine import describe_run
 from benchmarks.peak import peak_growth_bytes
@@ -44,8 +45,8 @@ def main(arguments: Sequence[str]) -> None:
     calls = {**passes(of, options.chunk), _PRODUCTS: lambda _: multiply(of)}
     if not options.without_plain:
         calls["plain form, flat rows"] = lambda _: read_plainly(of)
-    facts = {**describe_run([]), "command": " ".join(["python -m benchmarks.vocabulary", *arguments])}
-    print(run_table(facts), f"\n{ROWS} rows, width {WIDTH}, {options.ids} ids, bfloat16\n", sep="\n")
+    sizes = f"\n{ROWS} rows, width {WIDTH}, {options.ids} ids, bfloat16\n"
+    print(run_table(describe_run(arguments, "vocabulary")), sizes, sep="\n")
     print(times_table(time_in_turn(calls, options.rounds)), flush=True)
     grown = {name: growth(call) for name, call in calls.items()}
     print("", memory_table(grown, LIMIT_BYTES), sep="\n", flush=True)
@@ -130,16 +131,10 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=10, help="times that everything is measured")
     parser.add_argument("--ids", type=int, default=VOCABULARY, help="size of the vocabulary")
     parser.add_argument("--chunk", type=int, help="ids that a pass computes at once; default: its own choice")
-    parser.add_argument("--threads", type=_threads, help="torch's threads; default: torch's own choice")
+    parser.add_argument("--threads", type=threads, help="torch's threads; default: torch's own choice")
     parser.add_argument("--ceiling-s", type=float, default=0.5, help="seconds for each ceiling")
     parser.add_argument("--without-plain", action="store_true", help="leave out the plain form: it takes 3 GB")
     return parser.parse_args(arguments)
-
-
-def _threads(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of threads; give 1 or more")
-    return int(text)
 
 
 if __name__ == "__main__":
