@@ -24,13 +24,13 @@ class PagePool:
         self.references = [0] * pages
         self.kept: set[int] = set()
         self.evict: Callable[[int], None] = self.forget
-        self._free = bytearray(b"\x01" * pages)
+        self._free, self._unused = bytearray(b"\x01" * pages), pages  # and how many of them are set
         self._cached: dict[int, None] = {}  # in order of their last release
 
     @property
     def available(self) -> int:
         """Pages that can be allocated: free ones and cached ones."""
-        return self._free.count(1) + len(self._cached)
+        return self._unused + len(self._cached)
 
     def allocate(self, count: int, after: int | None = None) -> list[int]:
         """Take `count` pages, each referenced once: consecutive ones behind page `after` as far as they are free.
@@ -40,7 +40,7 @@ class PagePool:
         """
         if count > self.available:
             raise ValueError(f"{count} pages are wanted and {self.available} available; release a row's pages first")
-        while self._free.count(1) < count:
+        while self._unused < count:
             self.evict(next(iter(self._cached)))
         taken: list[int] = []
         page = len(self._free) if after is None else after + 1
@@ -48,6 +48,7 @@ class PagePool:
             if self._free[page : page + 1] != b"\x01":  # a slice: behind the last page there is none
                 page = self._find_run(count - len(taken))
             self._free[page] = 0
+            self._unused -= 1
             self.references[page] = 1
             taken.append(page)
             page += 1
@@ -75,7 +76,7 @@ class PagePool:
             if page in self.kept:
                 self._cached[page] = None
             else:
-                self._free[page] = 1
+                self._set_free(page)
 
     def keep(self, page: int) -> None:
         """Let a referenced page stay cached when it is released."""
@@ -86,10 +87,16 @@ class PagePool:
         self.kept.remove(page)
         if page in self._cached:
             del self._cached[page]
-            self._free[page] = 1
+            self._set_free(page)
+
+    def _set_free(self, page: int) -> None:
+        self._free[page] = 1
+        self._unused += 1
 
     def check_integrity(self, group: str, holders: Counter[int]) -> None:
         """Raise AssertionError naming the page unless all have one state, and as many references as holders."""
+        if self._unused != self._free.count(1):
+            raise AssertionError(f"{self._unused} {group} pages count as free, and {self._free.count(1)} are")
         for page, references in enumerate(self.references):
             states = {"free": bool(self._free[page]), "cached": page in self._cached, "referenced": references > 0}
             found = [state for state, holds in states.items() if holds]

@@ -4,17 +4,17 @@ A forward whose output is not finite fails as a whole; whoever asked for it find
 """
 
 from collections.abc import Sequence
-from itertools import groupby
+from math import isfinite
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from mezzotint.decoding.program import Denoise, Drafter, Encoded, Guess, pin_soft
-from mezzotint.engine.table import GroupPages, PageTable
+from mezzotint.decoding.program import Denoise, Drafter, Encoded, Guess, pin_soft, read_canvas
+from mezzotint.engine.table import PageTable
 from mezzotint.model.config import LayerKind
 from mezzotint.model.diffusion_gemma import DiffusionGemma
-from mezzotint.model.ragged import Seat, Slots, Span, Store, denoise_spans, encode_spans, first_seen, view_of
+from mezzotint.model.ragged import Span, Store, denoise_spans, encode_spans, slots_of
 from mezzotint.types import Reading
 
 
@@ -44,7 +44,7 @@ class TableContext(NamedTuple):
     def pair(self, layer: int, first: int, end: int) -> tuple[Tensor, Tensor]:
         """See ContextPairs."""
         pages = self.table.full if self.kinds[layer] == "full_attention" else self.table.sliding
-        seen = _slots(pages, first, end)
+        seen = slots_of(pages, first, end)
         keys, values = self.store.pairs[layer]
         return keys[None, :, seen], values[None, :, seen]
 
@@ -54,96 +54,138 @@ class Runner:
 
     def __init__(self, model: DiffusionGemma, store: Store, drafter: Drafter | None = None) -> None:
         self._model, self._store, self._drafter = model, store, drafter
-        self._window = model.config.sliding_window
+        # Compiled code looks at what it makes; where it leaves the vocabulary to torch nobody has looked at that.
+        self._is_watched = model.compiled is not None and model.compiled.reads
         self._kinds = [shape.kind for shape in model.config.layers]
 
     def encode(self, pieces: Sequence[Piece]) -> list[Encoded | None]:
         """Encode all pieces in one forward. Returns: what is told of each, None where nothing is read."""
-        ids = torch.tensor([token for piece in pieces for token in piece.tokens])
-        spans = [self._span(piece.table, piece.start, len(piece.tokens), denoising=False) for piece in pieces]
+        ids = torch.tensor(pieces[0].tokens if len(pieces) == 1 else [id for piece in pieces for id in piece.tokens])
+        sizes = [len(piece.tokens) for piece in pieces]
+        spans = [_span(piece.table, piece.start, len(piece.tokens)) for piece in pieces]
         hidden = encode_spans(self._model, ids, spans, self._store)
-        _check_finite(hidden)  # before anybody else may share what was written
-        parts = hidden.split([span.size for span in spans])
-        read = [part[len(part) - piece.read :] for part, piece in zip(parts, pieces, strict=True)]
-        if not any(len(part) for part in read):
+        if not self._is_watched:
+            _check_finite(hidden)  # before anybody else may share what was written
+        counts = [piece.read for piece in pieces]
+        if not any(counts):
             return [None] * len(pieces)
-        logits = self._model.logits(torch.cat(read))
-        _check_finite(logits)
-        own = logits.split([len(part) for part in read])
-        return [Encoded(said, part) if len(part) else None for said, part in zip(own, read, strict=True)]
+        read = _last(hidden, sizes, counts)
+        logits = self._model.logits(read)
+        if not self._is_watched:
+            _check_finite(logits)
+        parts = zip(_cut(logits, counts), _cut(read, counts), counts, strict=True)
+        return [Encoded(said, states) if count else None for said, states, count in parts]
 
     def denoise(self, steps: Sequence[Step]) -> list[Reading]:
-        """Take all denoising steps in one forward. Returns: their readings, in order."""
-        assert all(step.need.window is None for step in steps)  # pages outside the model's own window are given back
-        ids = torch.cat([step.need.canvas for step in steps])
-        spans = [self._span(step.table, step.need.at, len(step.need.canvas), denoising=True) for step in steps]
+        """Take all denoising steps in one forward, and one pass over the vocabulary where nobody shapes logits.
+
+        Returns: their readings.
+        """
+        needs = [step.need for step in steps]
+        assert all(need.window is None for need in needs)  # pages outside the model's own window are given back
+        sizes = [len(need.canvas) for need in needs]
+        spans = [_span(step.table, step.need.at, size) for step, size in zip(steps, sizes, strict=True)]
+        ids = _join([need.canvas for need in needs])
         hidden = denoise_spans(self._model, ids, self._join_soft(steps), spans, self._store)
-        parts = hidden.split([span.size for span in spans])
-        readings: list[Reading] = []
-        for _, group in groupby(zip(steps, parts, strict=True), key=lambda pair: _how(pair[0].need)):
-            readings += self._read(*zip(*group, strict=True))
-        return readings
+        parts = _cut(hidden, sizes)
+        plain = [index for index, need in enumerate(needs) if need.shape is None]
+        states = hidden if len(plain) == len(needs) else torch.cat([hidden[:0], *(parts[index] for index in plain)])
+        together = iter(self._read([needs[index] for index in plain], states))
+        readings = [
+            next(together) if need.shape is None else self._read_shaped(need, part)
+            for need, part in zip(needs, parts, strict=True)
+        ]
+        return self._add_logits(readings, steps, parts)
+
+    def _read_shaped(self, need: Denoise, hidden: Tensor) -> Reading:
+        reading = read_canvas(need, hidden, self._model)
+        _check_finite(reading.entropy)
+        return reading
+
+    def _read(self, needs: Sequence[Denoise], hidden: Tensor) -> list[Reading]:
+        """Read canvases [N, D], one behind another, in one pass."""
+        if not needs:
+            return []
+        sizes = [len(need.canvas) for need in needs]
+        reading = self._model.read(
+            hidden,
+            temperature=_each([need.temperature for need in needs], sizes),
+            proposal_temperature=_each([need.proposal_temperature for need in needs], sizes),
+            uniforms=_join([need.uniforms for need in needs]),
+            with_soft=any(need.with_soft for need in needs),
+        )
+        _check_finite(reading.entropy)
+        return [
+            own if need.with_soft else own._replace(soft=None)
+            for own, need in zip(_split(reading, sizes), needs, strict=True)
+        ]
 
     def guess(self, need: Guess, table: PageTable) -> list[int]:
         """Let the drafter guess behind one row's context."""
         assert self._drafter is not None  # a request that needs one is refused without
         return self._drafter.guess(need, TableContext(self._store, table, self._kinds))
 
-    def _read(self, steps: Sequence[Step], parts: Sequence[Tensor]) -> list[Reading]:
-        """Read steps of one temperature in one pass over the vocabulary."""
-        need, sizes = steps[0].need, [len(part) for part in parts]
-        reading = self._model.read(
-            torch.cat(list(parts)),
-            temperature=need.temperature,
-            proposal_temperature=need.proposal_temperature,
-            uniforms=torch.cat([step.need.uniforms for step in steps]),
-            with_soft=need.with_soft,
-        )
-        _check_finite(reading.entropy)
-        fields = [(None,) * len(sizes) if part is None else part.split(sizes) for part in reading]
-        alone = [Reading(*parts) for parts in zip(*fields, strict=True)]
-        return [pin_soft(own, step.need.pins, self._model) for own, step in zip(alone, steps, strict=True)]
+    def _add_logits(self, readings: list[Reading], steps: Sequence[Step], parts: Sequence[Tensor]) -> list[Reading]:
+        """Readings with the logits that their steps ask for, formed in one product; shaped ones have theirs."""
+        asked = [step.need.logits_at if step.need.shape is None else () for step in steps]
+        if not any(asked):
+            return readings
+        logits = self._model.logits(torch.cat([part[list(at)] for part, at in zip(parts, asked, strict=True)]))
+        own = logits.split([len(at) for at in asked])
+        return [
+            reading._replace(logits=said) if at else reading
+            for reading, said, at in zip(readings, own, asked, strict=True)
+        ]
 
     def _join_soft(self, steps: Sequence[Step]) -> Tensor | None:
         """Soft embeddings one after another, zero for a canvas without one; None if none has one."""
-        if all(step.need.soft is None for step in steps):
+        own = [pin_soft(step.need, self._model) for step in steps]
+        if all(soft is None for soft in own):
             return None
-        width = self._model.config.hidden_size
-        empty = self._model.embed_tokens.weight
+        width, empty = self._model.config.hidden_size, self._model.embed_tokens.weight
         return torch.cat(
             [
-                empty.new_zeros(len(step.need.canvas), width) if step.need.soft is None else step.need.soft
-                for step in steps
+                empty.new_zeros(len(step.need.canvas), width) if soft is None else soft
+                for step, soft in zip(steps, own, strict=True)
             ]
         )
 
-    def _span(self, table: PageTable, start: int, size: int, *, denoising: bool) -> Span:
-        return Span(
-            start,
-            size,
-            {
-                "full_attention": self._seat(table.full, start, size, None, denoising=denoising),
-                "sliding_attention": self._seat(table.sliding, start, size, self._window, denoising=denoising),
-            },
-        )
 
-    def _seat(self, pages: GroupPages, start: int, size: int, window: int | None, *, denoising: bool) -> Seat:
-        first = first_seen(start, window)
-        view = view_of(start, size, window, self._model.device, denoising=denoising)
-        return Seat(_slots(pages, start, start + size), _slots(pages, first, start + size), view)
+def _span(table: PageTable, start: int, size: int) -> Span:
+    return Span(start, size, {"full_attention": table.full, "sliding_attention": table.sliding})
 
 
-def _how(need: Denoise) -> tuple[float, float, bool]:
-    return need.temperature, need.proposal_temperature, need.with_soft
+def _last(hidden: Tensor, sizes: list[int], counts: list[int]) -> Tensor:
+    """The last states of each piece, as many as `counts` says; hidden [T, D] are those of pieces of these sizes."""
+    if counts == sizes:
+        return hidden
+    return _join([part[size - count :] for part, size, count in zip(_cut(hidden, sizes), sizes, counts, strict=True)])
 
 
-def _slots(pages: GroupPages, start: int, end: int) -> Slots:
-    """Slots of positions, as a slice where they are consecutive, for that is read without a copy."""
-    first = pages.run(start, end)
-    return torch.tensor(pages.slots(start, end)) if first is None else slice(first, first + end - start)
+def _join(parts: list[Tensor]) -> Tensor:
+    """Parts one behind another, without a copy where there is only one."""
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+
+def _cut(joined: Tensor, sizes: list[int]) -> Sequence[Tensor]:
+    """The parts of these sizes."""
+    return [joined] if len(sizes) == 1 else joined.split(sizes)
+
+
+def _each(temperatures: list[float], sizes: list[int]) -> float | Tensor:
+    """One temperature for all positions, or where canvases of these sizes differ one a position."""
+    if all(temperature == temperatures[0] for temperature in temperatures):
+        return temperatures[0]
+    return torch.tensor(temperatures, dtype=torch.float64).repeat_interleave(torch.tensor(sizes))
+
+
+def _split(reading: Reading, sizes: list[int]) -> list[Reading]:
+    """The readings of canvases of these sizes."""
+    fields = [[None] * len(sizes) if field is None else _cut(field, sizes) for field in reading]
+    return [Reading(*own) for own in zip(*fields, strict=True)]
 
 
 def _check_finite(numbers: Tensor) -> None:
     """Raise FloatingPointError for an output that is no number."""
-    if not bool(torch.isfinite(numbers).all()):
+    if not isfinite(float(numbers.sum())):  # it is finite only if all are, and is found in one pass
         raise FloatingPointError("the model's output is not finite; the weights or their dtype do not suit this input")

@@ -124,7 +124,9 @@ class PageTable:
 
     def reserve(self, tokens: int) -> Shortage | None:
         """Make room for positions up to `tokens`, in both groups or in none. Returns: what is missing, else None."""
-        count = max(0, -(-tokens // self.page_size) - self.full.count)
+        count = -(-tokens // self.page_size) - self.full.count
+        if count <= 0:
+            return None
         full, sliding = (max(0, count - group.pool.available) for group in (self.full, self.sliding))
         if full or sliding:
             return Shortage(full, sliding)

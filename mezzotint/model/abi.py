@@ -33,15 +33,6 @@ class Stack(Structure):
     )
 
 
-class View(Structure):
-    """Of stack.h: what the layers of one kind may see."""
-
-    _fields_ = (
-        *((name, c_void_p) for name in ("cos", "sin", "mask")),
-        *((name, c_int64) for name in ("angle_row_stride", "first", "mask_row_stride", "mask_query_stride", "causal")),
-    )
-
-
 class Slots(Structure):
     """Of stack.h: where one layer's keys and values stand."""
 
@@ -51,15 +42,29 @@ class Slots(Structure):
     )
 
 
+class Angles(Structure):
+    """Of stack.h: rotary tables of one kind of layers."""
+
+    _fields_ = (("cos", c_void_p), ("sin", c_void_p))
+
+
 class Call(Structure):
-    """Of stack.h: one forward."""
+    """Of stack.h: one forward. Spans and pages are int64, see seats."""
 
     _fields_ = (
-        *((name, c_void_p) for name in ("input", "hidden", "x", "normed", "queries", "mixed")),
+        *((name, c_void_p) for name in ("input", "hidden")),
         ("slots", POINTER(Slots)),
-        ("views", View * 2),
-        *((name, c_int64) for name in ("rows", "tokens", "length", "denoising", "threads")),
+        *((name, c_void_p) for name in ("spans", "pages")),
+        ("angles", Angles * 2),
+        ("reach", c_int64 * 2),
+        *((name, c_int64) for name in ("tokens", "size", "denoising", "threads")),
     )
+
+
+class Embedding(Structure):
+    """Of embedding.cpp: the embedding table as it is."""
+
+    _fields_ = (("table", c_void_p), ("scale", c_double), ("size", c_int64), ("width", c_int64))
 
 
 class Conditioning(Structure):
@@ -92,23 +97,21 @@ class Question(Structure):
     """Of vocabulary.cpp: one reading."""
 
     _fields_ = (
-        *((name, c_void_p) for name in ("hidden", "uniforms", "argmax", "proposal", "entropy", "log_prob", "soft")),
-        *((name, c_double) for name in ("temperature", "proposal_temperature")),
+        *((name, c_void_p) for name in ("hidden", "uniforms", "temperature", "proposal_temperature")),
+        *((name, c_void_p) for name in ("argmax", "proposal", "entropy", "log_prob", "soft")),
         *((name, c_int64) for name in ("rows", "threads")),
     )
 
 
 def declare(library: ctypes.CDLL) -> ctypes.CDLL:
     """Tell ctypes what the kernels' functions take. Returns: the library."""
-    taken = {
-        "run_layers": (POINTER(Stack), POINTER(Call)),
-        "open_layer": (POINTER(Stack), POINTER(Call), c_int64),
-        "close_layer": (POINTER(Stack), POINTER(Call), c_int64),
-        "condition": (POINTER(Conditioning), POINTER(Belief)),
-        "read_vocabulary": (POINTER(Head), POINTER(Question)),
-        "full_logits": (POINTER(Head), c_void_p, c_int64, c_int64, c_void_p),
-    }
-    for name, types in taken.items():
+    for name, result, taken in (
+        ("embed", c_int64, (POINTER(Embedding), c_void_p, c_int64, c_void_p)),
+        ("run_layers", c_int64, (POINTER(Stack), POINTER(Call))),
+        ("condition", None, (POINTER(Conditioning), POINTER(Belief))),
+        ("read_vocabulary", None, (POINTER(Head), POINTER(Question))),
+        ("full_logits", c_int64, (POINTER(Head), c_void_p, c_int64, c_int64, c_void_p)),
+    ):
         function = getattr(library, name)
-        function.argtypes, function.restype = types, None
+        function.argtypes, function.restype = taken, result
     return library

@@ -4,25 +4,28 @@ Must equal `diffusion_gemma` and `vocabulary` up to rounding; what runs is the C
 float32 between products, so results lie nearer to exact ones than those of either layer by layer.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from ctypes import Array, byref
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
 
 from mezzotint.model import abi
-from mezzotint.model.attention import ContextMixer, Mixer, View
-from mezzotint.model.config import LayerKind
 from mezzotint.model.diffusion_gemma import DiffusionGemma, Layer
 from mezzotint.model.fused import fuses, layer_bytes, scale_of
-from mezzotint.model.kv import KV
-from mezzotint.model.layers import Angles
+from mezzotint.model.kv import KV, Pair
+from mezzotint.model.layers import Angles, RotaryTable
 from mezzotint.model.native import check_compiled, load_kernels
 from mezzotint.model.packing import KINDS, Shelf, pack_conditioning, pack_head, pack_layer
-from mezzotint.types import Reading
+from mezzotint.model.ragged import Span, Store
+from mezzotint.model.seats import SPAN, Seats, seat_rows, seat_spans
+from mezzotint.model.vocabulary import each_row
+from mezzotint.types import KeyValues, Reading
 
 _TABLE_BELOW = 1 << 26  # bytes of an embedding table that is held three times for speed
+_EVERYTHING = 1 << 40  # further back than any context goes
 
 
 def compile_model(model: DiffusionGemma) -> DiffusionGemma:
@@ -42,10 +45,13 @@ def compile_model(model: DiffusionGemma) -> DiffusionGemma:
 
 
 class Compiled:
-    """The weights of one model as its kernels read them. reads: whether the vocabulary is small enough to be there."""
+    """The weights of one model as its kernels read them. reads: whether the vocabulary is small enough to be there.
+
+    States and logits that are not finite raise FloatingPointError, for looking while they are made costs nothing.
+    """
 
     def __init__(self, model: DiffusionGemma) -> None:
-        config, self._dtype = model.config, model.dtype
+        config, self._dtype, self._wide = model.config, model.dtype, torch.promote_types(model.dtype, torch.float32)
         self._library, self._shelf = abi.declare(load_kernels(model.dtype)), Shelf()
         self._layers = (abi.Layer * len(config.layers))()
         for packed, layer in zip(self._layers, model.layers, strict=True):
@@ -61,45 +67,51 @@ class Compiled:
             experts=config.num_experts,
             top_k=config.top_k_experts if config.num_experts else 0,
         )
-        self._kinds = [shape.kind for shape in config.layers]
-        self._mixed_size = config.num_heads * max(shape.head_dim for shape in config.layers)
+        self._embedding = abi.Embedding(
+            self._shelf.address(model.embed_tokens.weight), model.embedding_scale, config.vocab_size, config.hidden_size
+        )
+        self._near = config.sliding_window - 1
+        self._rotary = {shape.kind: RotaryTable(shape) for shape in config.layers}
+        self._turned = _Turned(0, (abi.Angles * len(KINDS))(), [])
         self._conditioning = None
         if config.family == "diffusion_gemma":
             self._conditioning = pack_conditioning(model.self_conditioning, config.rms_norm_eps, self._shelf)
         self.reads = model.embed_tokens.weight.nbytes < _TABLE_BELOW
         self._head = pack_head(model, self._shelf) if self.reads else None
-        self._slots: WeakKeyDictionary[KV, Array[abi.Slots]] = WeakKeyDictionary()
+        self._slots: WeakKeyDictionary[KV | Store, Array[abi.Slots]] = WeakKeyDictionary()
 
     def run(
-        self, x: Tensor, angles: Mapping[LayerKind, Angles], mixers: Mapping[LayerKind, Mixer], *, denoising: bool
+        self, x: Tensor, kv: KeyValues, *, near: int | None = None, lengths: Tensor | None = None, denoising: bool
     ) -> Tensor:
-        """See DiffusionGemma.run. Behind one contiguous context attention is machine code, too."""
-        x = self._take(x)
-        hidden, normed = torch.empty_like(x), torch.empty_like(x)
-        stream = x.new_empty(x.shape, dtype=_wide(x.dtype))
-        queries, mixed = x.new_empty(2, x.shape[0] * x.shape[1] * self._mixed_size)
-        call = abi.Call(
-            input=x.data_ptr(),
-            hidden=hidden.data_ptr(),
-            x=stream.data_ptr(),
-            normed=normed.data_ptr(),
-            queries=queries.data_ptr(),
-            mixed=mixed.data_ptr(),
-            rows=x.shape[0],
-            tokens=x.shape[1],
-            denoising=denoising,
-            threads=torch.get_num_threads(),
-        )
-        kept: list[object] = [_set_angles(call.views[KINDS.index(kind)], each) for kind, each in angles.items()]
-        if (kv := _shared_context(mixers)) is None:
-            self._run_between(call, x, queries, mixers)
-            return hidden
-        call.length, call.slots = kv.length, self._slots_of(kv, x.shape[1])
-        for kind, mixer in mixers.items():
-            assert isinstance(mixer, ContextMixer)
-            kept.append(_set_view(call.views[KINDS.index(kind)], mixer.view))
-        self._library.run_layers(byref(self._stack), byref(call))
-        return hidden
+        """All layers and the final norm on x [B, T, D] behind a context; near, lengths: see DiffusionGemma.denoise.
+
+        Raises: TypeError for a cache of another kind, ValueError for one that is too small, or lengths beyond it.
+        """
+        rows, count, _ = x.shape
+        kv = _check_cache(kv, rows)
+        slots, start = self._slots_of(kv, kv.slots(count)), kv.length
+        contexts = [start] * rows if lengths is None else lengths.tolist()
+        if len(contexts) != rows or not 0 <= min(contexts) <= max(contexts) <= start:
+            raise ValueError(f"lengths are {contexts}; give each of {rows} rows 0 to {start} tokens of context")
+        seats = seat_rows(contexts, start, count)
+        return self._forward(x, slots, seats, self._near if near is None else near, denoising=denoising)
+
+    def run_spans(self, x: Tensor, spans: Sequence[Span], store: Store, *, denoising: bool) -> Tensor:
+        """The same on x [T, D], the tokens of all spans; see ragged. Raises: ValueError for what is not held."""
+        if (tokens := sum(span.size for span in spans)) != len(x):
+            raise ValueError(f"spans of {tokens} tokens in all were given {len(x)}; give as many")
+        slots, seats = self._slots_of(store, store.pairs), seat_spans(spans, self._near)
+        return self._forward(x, slots, seats, self._near, denoising=denoising)
+
+    def embed(self, ids: Tensor) -> Tensor:
+        """See DiffusionGemma.embed. Raises: IndexError for an id without an embedding."""
+        ids = ids.to(torch.long).contiguous()
+        embedded = torch.empty(*ids.shape, self._stack.width, dtype=self._dtype)
+        done = self._library.embed(byref(self._embedding), ids.data_ptr(), ids.numel(), embedded.data_ptr())
+        if done < ids.numel():
+            found, size = int(ids.flatten()[done]), self._embedding.size
+            raise IndexError(f"token id {found} has no embedding; ids go from 0 to {size - 1}")
+        return embedded
 
     def condition(self, x: Tensor, soft: Tensor | None) -> Tensor:
         """See SelfConditioning."""
@@ -120,38 +132,38 @@ class Compiled:
         """See DiffusionGemma.logits."""
         assert self._head is not None
         hidden = self._take(hidden)
-        logits = hidden.new_empty(*hidden.shape[:-1], self._head.scores.out, dtype=_wide(hidden.dtype))
-        rows = hidden.numel() // hidden.shape[-1]
-        self._library.full_logits(
-            byref(self._head), hidden.data_ptr(), rows, torch.get_num_threads(), logits.data_ptr()
-        )
+        logits = hidden.new_empty(*hidden.shape[:-1], self._head.scores.out, dtype=self._wide)
+        rows, threads = hidden.numel() // hidden.shape[-1], torch.get_num_threads()
+        full_logits = self._library.full_logits
+        _check_finite(full_logits(byref(self._head), hidden.data_ptr(), rows, threads, logits.data_ptr()))
         return logits
 
     def read(
         self,
         hidden: Tensor,
         *,
-        temperature: float,
-        proposal_temperature: float,
+        temperature: float | Tensor,
+        proposal_temperature: float | Tensor,
         uniforms: Tensor,
         with_soft: bool,
     ) -> Reading:
         """See DiffusionGemma.read."""
         assert self._head is not None
         hidden, uniforms, rows = self._take(hidden), uniforms.double().contiguous(), len(hidden)
+        warm, cold = each_row(temperature, rows), each_row(proposal_temperature, rows)
         argmax, proposal = hidden.new_empty(2, rows, dtype=torch.long)
-        entropy, log_prob = hidden.new_empty(2, rows, dtype=_wide(hidden.dtype))
+        entropy, log_prob = hidden.new_empty(2, rows, dtype=self._wide)
         soft = torch.empty_like(hidden) if with_soft else None
         question = abi.Question(
             hidden=hidden.data_ptr(),
             uniforms=uniforms.data_ptr(),
+            temperature=warm.data_ptr(),
+            proposal_temperature=cold.data_ptr(),
             argmax=argmax.data_ptr(),
             proposal=proposal.data_ptr(),
             entropy=entropy.data_ptr(),
             log_prob=log_prob.data_ptr(),
             soft=None if soft is None else soft.data_ptr(),
-            temperature=temperature,
-            proposal_temperature=proposal_temperature,
             rows=rows,
             threads=torch.get_num_threads(),
         )
@@ -167,61 +179,66 @@ class Compiled:
             )
         return states.contiguous()
 
-    def _run_between(self, call: abi.Call, x: Tensor, queries: Tensor, mixers: Mapping[LayerKind, Mixer]) -> None:
-        """Run all but attention, which is the mixers'."""
-        rows, tokens, _ = x.shape
-        for index, kind in enumerate(self._kinds):
-            layer = self._layers[index]
-            k, v = x.new_empty(2, rows, layer.kv_heads, tokens, layer.head_dim)
-            call.slots = _slots_array([(k, v)] * len(self._kinds))
-            self._library.open_layer(byref(self._stack), byref(call), index)
-            size = rows * tokens * self._stack.heads * layer.head_dim
-            q = queries[:size].view(rows, tokens, self._stack.heads, layer.head_dim).transpose(1, 2)
-            mixed = mixers[kind](index, q, k, v).transpose(1, 2).contiguous()
-            call.mixed = mixed.data_ptr()
-            self._library.close_layer(byref(self._stack), byref(call), index)
+    def _forward(self, x: Tensor, slots: "Array[abi.Slots]", seats: Seats, near: int, *, denoising: bool) -> Tensor:
+        x = self._take(x)
+        hidden, tokens = torch.empty_like(x), x.numel() // x.shape[-1]
+        if not tokens:
+            return hidden
+        turned = self._turned_to(seats.end, x)  # held until all have run, whatever others put in its place
+        call = abi.Call(
+            input=x.data_ptr(),
+            hidden=hidden.data_ptr(),
+            slots=slots,
+            spans=seats.spans.buffer_info()[0],
+            pages=seats.pages.buffer_info()[0],
+            angles=turned.angles,
+            reach=(_EVERYTHING, near),
+            tokens=tokens,
+            size=len(seats.spans) // SPAN,
+            denoising=denoising,
+            threads=torch.get_num_threads(),
+        )
+        _check_finite(self._library.run_layers(byref(self._stack), byref(call)))
+        return hidden
 
-    def _slots_of(self, kv: KV, count: int) -> Array[abi.Slots]:
-        pairs = kv.slots(count)
-        if kv not in self._slots:
-            self._slots[kv] = _slots_array(pairs)
-        return self._slots[kv]
+    def _slots_of(self, owner: KV | Store, pairs: Iterable[Pair]) -> "Array[abi.Slots]":
+        """Where each layer of a cache or a store has its slots, which never move."""
+        known = self._slots.get(owner)
+        if known is None:
+            strides = [(0, *k.stride())[-4:-1] for k, _ in pairs]  # a store has no rows
+            slots = [abi.Slots(k.data_ptr(), v.data_ptr(), *own) for (k, v), own in zip(pairs, strides, strict=True)]
+            known = self._slots[owner] = (abi.Slots * len(slots))(*slots)
+        return known
 
-
-def _shared_context(mixers: Mapping[LayerKind, Mixer]) -> KV | None:
-    """The contiguous cache that all mixers stand before, if it is one."""
-    caches = [mixer.kv if isinstance(mixer, ContextMixer) else None for mixer in mixers.values()]
-    first = caches[0]
-    return first if isinstance(first, KV) and all(kv is first for kv in caches) else None
-
-
-def _slots_array(pairs: Sequence[tuple[Tensor, Tensor]]) -> Array[abi.Slots]:
-    slots = [abi.Slots(k.data_ptr(), v.data_ptr(), *k.stride()[:3]) for k, v in pairs]
-    return (abi.Slots * len(slots))(*slots)
-
-
-def _set_angles(view: abi.View, angles: Angles) -> Angles:
-    """Returns: what must live as long as the view."""
-    cos, sin = angles.cos.contiguous(), angles.sin.contiguous()
-    view.cos, view.sin = cos.data_ptr(), sin.data_ptr()
-    view.angle_row_stride = cos.stride(0) if cos.ndim == 3 else 0
-    return Angles(cos, sin)
-
-
-def _set_view(view: abi.View, seen: View) -> Tensor | None:
-    """Returns: what must live as long as the view."""
-    view.first, view.causal = seen.first, seen.causal
-    if seen.mask is None:
-        return None
-    mask = seen.mask.contiguous()
-    view.mask = mask.data_ptr()
-    if mask.ndim == 2:
-        view.mask_query_stride = mask.shape[1]
-    else:
-        view.mask_row_stride = mask.shape[-1]
-    return mask
+    def _turned_to(self, end: int, like: Tensor) -> "_Turned":
+        """Rotary tables of the positions before `end`, and of some more."""
+        if self._turned.end < end:
+            tables = {kind: table.at(0, 2 * end, like) for kind, table in self._rotary.items()}
+            pointers = [_point_to(tables.get(kind)) for kind in KINDS]
+            self._turned = _Turned(2 * end, (abi.Angles * len(KINDS))(*pointers), list(tables.values()))
+        return self._turned
 
 
-def _wide(dtype: torch.dtype) -> torch.dtype:
-    """What numbers of `dtype` are computed in."""
-    return torch.promote_types(dtype, torch.float32)
+class _Turned(NamedTuple):
+    """Rotary tables of the positions before `end` of each kind, and what holds their memory."""
+
+    end: int
+    angles: "Array[abi.Angles]"
+    kept: list[Angles]
+
+
+def _point_to(table: Angles | None) -> abi.Angles:
+    return abi.Angles() if table is None else abi.Angles(table.cos.data_ptr(), table.sin.data_ptr())
+
+
+def _check_finite(is_finite: int) -> None:
+    if not is_finite:
+        raise FloatingPointError("the model's output is not finite; the weights or their dtype do not suit this input")
+
+
+def _check_cache(kv: KeyValues, rows: int) -> KV:
+    if not isinstance(kv, KV):
+        raise TypeError(f"compiled code takes keys and values from a KV, and was given a {type(kv).__name__}")
+    if (held := len(kv.slots(0)[0].k)) != rows:
+        raise ValueError(f"a KV cache of {held} rows was given {rows}; allocate one of as many")
+    return kv

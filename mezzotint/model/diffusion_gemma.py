@@ -15,7 +15,7 @@ from mezzotint.model.config import LayerKind, ModelConfig
 from mezzotint.model.experts import Experts, Router
 from mezzotint.model.kv import KV
 from mezzotint.model.layers import MLP, Angles, RMSNorm, RotaryTable, gelu, rotary_angles
-from mezzotint.model.vocabulary import Head, full_logits, read_vocabulary
+from mezzotint.model.vocabulary import Head, full_logits, read_logits, read_vocabulary
 from mezzotint.types import KeyValues, Reading
 
 if TYPE_CHECKING:
@@ -139,8 +139,8 @@ class DiffusionGemma(nn.Module):
         self,
         hidden: Tensor,
         *,
-        temperature: float,
-        proposal_temperature: float,
+        temperature: float | Tensor,
+        proposal_temperature: float | Tensor,
         uniforms: Tensor,
         with_soft: bool,
     ) -> Reading:
@@ -164,16 +164,32 @@ class DiffusionGemma(nn.Module):
             uniforms=uniforms.to(self.device),
             with_soft=with_soft,
         )
-        return Reading(
-            argmax=reading.argmax.cpu(),
-            proposal=reading.proposal.cpu(),
-            entropy=reading.entropy.cpu(),
-            log_prob=reading.log_prob.cpu(),
-            soft=reading.soft,
+        return _to_host(reading)
+
+    def read_logits(
+        self,
+        logits: Tensor,
+        *,
+        temperature: float | Tensor,
+        proposal_temperature: float | Tensor,
+        uniforms: Tensor,
+        with_soft: bool,
+    ) -> Reading:
+        """What `read` says of logits [N, V] that may have been shaped; see vocabulary.read_logits."""
+        reading = read_logits(
+            self.head,
+            logits,
+            temperature=temperature,
+            proposal_temperature=proposal_temperature,
+            uniforms=uniforms.to(self.device),
+            with_soft=with_soft,
         )
+        return _to_host(reading)
 
     def embed(self, ids: Tensor) -> Tensor:
         """ids [...] int64 → scaled embeddings [..., D]."""
+        if self.compiled is not None:
+            return self.compiled.embed(ids)
         return F.embedding(ids.to(self.device), self.embed_tokens.weight) * self.embedding_scale
 
     def encode(self, ids: Tensor, kv: KeyValues) -> Tensor:
@@ -182,11 +198,14 @@ class DiffusionGemma(nn.Module):
         Returns: hidden states [B, T, D] after the final norm; position t predicts token t + 1.
         """
         start, count = kv.length, ids.shape[1]
-        views: dict[LayerKind, View] = {
-            "full_attention": encode_view(start, count, None, self.device),
-            "sliding_attention": encode_view(start, count, self.config.sliding_window, self.device),
-        }
-        hidden = self.run(self.embed(ids), self._angles(start, count), _mixers(kv, views), denoising=False)
+        if self.compiled is not None:
+            hidden = self.compiled.run(self.embed(ids), kv, denoising=False)
+        else:
+            views: dict[LayerKind, View] = {
+                "full_attention": encode_view(start, count, None, self.device),
+                "sliding_attention": encode_view(start, count, self.config.sliding_window, self.device),
+            }
+            hidden = self.run(self.embed(ids), self.angles(start, count), _mixers(kv, views), denoising=False)
         kv.advance(count)
         return hidden
 
@@ -206,6 +225,9 @@ class DiffusionGemma(nn.Module):
         lengths: [B] each row's context length where rows differ (the rest of the context up to kv.length is hidden).
         Returns: hidden states [B, C, D] after the final norm.
         """
+        x = self.condition(self.embed(canvas), soft)
+        if self.compiled is not None:
+            return self.compiled.run(x, kv, near=window, lengths=lengths, denoising=True)
         start, count = kv.length, canvas.shape[1]
         near = self.config.sliding_window - 1 if window is None else window
         lengths = None if lengths is None else lengths.to(self.device)
@@ -213,8 +235,7 @@ class DiffusionGemma(nn.Module):
             "full_attention": denoise_view(start, count, None, lengths),
             "sliding_attention": denoise_view(start, count, near, lengths),
         }
-        x = self.condition(self.embed(canvas), soft)
-        return self.run(x, self._angles(start, count, lengths), _mixers(kv, views), denoising=True)
+        return self.run(x, self.angles(start, count, lengths), _mixers(kv, views), denoising=True)
 
     def condition(self, x: Tensor, soft: Tensor | None) -> Tensor:
         """What the layers of a denoise forward are given for embeddings x [B, C, D]; see SelfConditioning."""
@@ -226,21 +247,13 @@ class DiffusionGemma(nn.Module):
     def run(
         self, x: Tensor, angles: dict[LayerKind, Angles], mixers: Mapping[LayerKind, Mixer], *, denoising: bool
     ) -> Tensor:
-        """All layers and the final norm on x [B, T, D], with the attention of each layer kind."""
-        if self.compiled is not None:
-            return self.compiled.run(x, angles, mixers, denoising=denoising)
+        """All layers and the final norm on x [B, T, D], with the attention of each layer kind; nothing is compiled."""
         for run, shape in zip(self.runners, self.config.layers, strict=True):
             x = run(x, angles[shape.kind], mixers[shape.kind], denoising=denoising)
         hidden: Tensor = self.norm(x)
         return hidden
 
-    def angles_at(self, positions: Tensor) -> dict[LayerKind, Angles]:
-        """Tables for positions [T] in any order."""
-        like, end = self.embed_tokens.weight, int(positions.max()) + 1
-        tables = {kind: table.at(0, end, like) for kind, table in self._rotary.items()}
-        return {kind: Angles(table.cos[positions], table.sin[positions]) for kind, table in tables.items()}
-
-    def _angles(self, start: int, count: int, lengths: Tensor | None = None) -> dict[LayerKind, Angles]:
+    def angles(self, start: int, count: int, lengths: Tensor | None = None) -> dict[LayerKind, Angles]:
         """Tables for `count` positions from `start`, or from each row's own length."""
         like = self.embed_tokens.weight
         if lengths is None:
@@ -251,3 +264,9 @@ class DiffusionGemma(nn.Module):
 
 def _mixers(kv: KeyValues, views: dict[LayerKind, View]) -> dict[LayerKind, ContextMixer]:
     return {kind: ContextMixer(kv, view) for kind, view in views.items()}
+
+
+def _to_host(reading: Reading) -> Reading:
+    """A reading whose [N] numbers a field are on the host, the soft embedding where it was."""
+    argmax, proposal, entropy, log_prob, soft, _ = reading
+    return Reading(argmax.cpu(), proposal.cpu(), entropy.cpu(), log_prob.cpu(), soft)

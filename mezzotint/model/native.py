@@ -16,6 +16,9 @@ import torch
 KERNELS = Path(__file__).parent / "kernels"
 _WEIGHTS = {torch.bfloat16: "bf16", torch.float32: "float", torch.float64: "double"}
 _FLAGS = "-std=c++17 -O3 -march=native -fno-math-errno -fno-trapping-math -fopenmp -fPIC -shared".split()
+# For some processors g++ would take narrow sums apart into products and sums, and leave wide ones whole: a token's bits
+# would depend on how many stand beside it.
+_FLAGS.append("--param=avoid-fma-max-bits=0")
 _REMEDY = "install g++, name another compiler in the environment variable CXX, or leave compiling out"
 
 

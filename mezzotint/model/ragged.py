@@ -8,7 +8,7 @@ rows share; which slot holds which position of which row is the caller's busines
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -16,8 +16,36 @@ from torch import Tensor
 from mezzotint.model.attention import View, attend, denoise_view, encode_view
 from mezzotint.model.config import LayerKind, ModelConfig
 from mezzotint.model.diffusion_gemma import DiffusionGemma
+from mezzotint.model.kv import Pair
+from mezzotint.model.layers import Angles
 
 Slots = slice | Tensor  # consecutive ones, or any
+
+
+class Pages(Protocol):
+    """Where one row's positions stand for one layer kind: in pages of `page_size` slots, the oldest given back.
+
+    pages: the numbers of those that are held, which page `first` of the row heads; slot page × page_size + i of the
+    store holds the i-th position of a page.
+    """
+
+    @property
+    def pages(self) -> Sequence[int]:
+        """See above."""
+
+    @property
+    def first(self) -> int:
+        """See above."""
+
+    @property
+    def page_size(self) -> int:
+        """See above."""
+
+    def run(self, start: int, end: int) -> int | None:
+        """The first slot of positions start to end − 1 if theirs are consecutive, else None."""
+
+    def slots(self, start: int, end: int) -> list[int]:
+        """The slots of positions start to end − 1."""
 
 
 class Store:
@@ -27,65 +55,46 @@ class Store:
         self, config: ModelConfig, slots: Mapping[LayerKind, int], *, dtype: torch.dtype, device: torch.device
     ) -> None:
         """Allocate the slots of each layer kind."""
-        self.pairs = [
-            tuple(
-                torch.zeros(shape.kv_heads, slots[shape.kind], shape.head_dim, dtype=dtype, device=device)
-                for _ in range(2)
-            )
-            for shape in config.layers
-        ]
+        sizes = [(shape.kv_heads, slots[shape.kind], shape.head_dim) for shape in config.layers]
+        self.pairs = [Pair(*(torch.zeros(size, dtype=dtype, device=device) for _ in range(2))) for size in sizes]
 
 
-class Seat(NamedTuple):
-    """Where one row's keys and values stand for one layer kind.
+class Span(NamedTuple):
+    """`size` new tokens of one row behind `start` tokens of its context, and the row's pages for each layer kind."""
 
-    written: slots of the new tokens. seen: slots of the positions from the view's first one up to the last new token.
-    """
+    start: int
+    size: int
+    pages: Mapping[LayerKind, Pages]
 
+
+class _Seat(NamedTuple):
+    """One span before layers of one kind: the slots of its `size` new tokens, and of the positions that it sees."""
+
+    size: int
     written: Slots
     seen: Slots
     view: View
 
 
-class Span(NamedTuple):
-    """`size` new tokens of one row behind `start` tokens of its context, and its seat for each layer kind."""
-
-    start: int
-    size: int
-    seats: Mapping[LayerKind, Seat]
-
-
 class StoreMixer(NamedTuple):
-    """Attention of every span over its own slots, for the layers of one kind."""
+    """Attention of every span over its own slots, for the layers of one kind: the slow form of what is compiled."""
 
     store: Store
-    kind: LayerKind
-    spans: Sequence[Span]
+    seats: Sequence[_Seat]
 
     def __call__(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """See attention.Mixer; B is 1, and T the tokens of all spans."""
+        if len(self.seats) == 1:
+            return self._mix(layer, self.seats[0], q, k, v)
+        counts = [seat.size for seat in self.seats]
+        parts = zip(self.seats, q.split(counts, 2), k.split(counts, 2), v.split(counts, 2), strict=True)
+        return torch.cat([self._mix(layer, *part) for part in parts], 2)
+
+    def _mix(self, layer: int, seat: _Seat, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         keys, values = self.store.pairs[layer]
-        counts = [span.size for span in self.spans]
-        parts = zip(self.spans, q.split(counts, 2), k.split(counts, 2), v.split(counts, 2), strict=True)
-        mixed = []
-        for span, own_q, own_k, own_v in parts:
-            seat = span.seats[self.kind]
-            keys[:, seat.written] = own_k[0]
-            values[:, seat.written] = own_v[0]
-            mixed.append(attend(own_q, keys[None, :, seat.seen], values[None, :, seat.seen], seat.view))
-        return mixed[0] if len(mixed) == 1 else torch.cat(mixed, 2)
-
-
-def first_seen(start: int, window: int | None) -> int:
-    """The oldest context position that new tokens behind `start` see; window as config.sliding_window, None = all."""
-    return 0 if window is None else max(0, start - window + 1)
-
-
-def view_of(start: int, count: int, window: int | None, device: torch.device, *, denoising: bool) -> View:
-    """The view of `count` new tokens, counted from the first position seen."""
-    if denoising:
-        return denoise_view(start, count, None if window is None else window - 1, None)._replace(first=0)
-    return encode_view(start, count, window, device)._replace(first=0)
+        keys[:, seat.written] = k[0]
+        values[:, seat.written] = v[0]
+        return attend(q, keys[None, :, seat.seen], values[None, :, seat.seen], seat.view)
 
 
 def encode_spans(model: DiffusionGemma, ids: Tensor, spans: Sequence[Span], store: Store) -> Tensor:
@@ -93,7 +102,7 @@ def encode_spans(model: DiffusionGemma, ids: Tensor, spans: Sequence[Span], stor
 
     Returns: hidden [T, D] after the final norm.
     """
-    return _run(model, model.embed(ids)[None], spans, store, denoising=False)
+    return _run(model, model.embed(ids), spans, store, denoising=False)
 
 
 def denoise_spans(
@@ -104,12 +113,38 @@ def denoise_spans(
     soft: [T, D], zero for a canvas on its first step, which is then exactly None's contribution; None if all are.
     Returns: hidden [T, D] after the final norm.
     """
-    x = model.condition(model.embed(ids)[None], None if soft is None else soft[None])
-    return _run(model, x, spans, store, denoising=True)
+    return _run(model, model.condition(model.embed(ids), soft), spans, store, denoising=True)
+
+
+def slots_of(pages: Pages, start: int, end: int) -> Slots:
+    """Slots of positions start to end − 1, as a slice where they are consecutive, for that is read without a copy."""
+    first = pages.run(start, end)
+    return torch.tensor(pages.slots(start, end)) if first is None else slice(first, first + end - start)
 
 
 def _run(model: DiffusionGemma, x: Tensor, spans: Sequence[Span], store: Store, *, denoising: bool) -> Tensor:
-    positions = torch.cat([torch.arange(span.start, span.start + span.size) for span in spans]).to(model.device)
-    kinds: set[LayerKind] = {shape.kind for shape in model.config.layers}
-    mixers = {kind: StoreMixer(store, kind, spans) for kind in kinds}
-    return model.run(x, model.angles_at(positions), mixers, denoising=denoising)[0]
+    if model.compiled is not None:
+        return model.compiled.run_spans(x, spans, store, denoising=denoising)
+    mixers = {
+        kind: StoreMixer(store, [_seat(span, kind, model, denoising=denoising) for span in spans])
+        for kind in dict.fromkeys(shape.kind for shape in model.config.layers)
+    }
+    return model.run(x[None], _angles(model, spans), mixers, denoising=denoising)[0]
+
+
+def _angles(model: DiffusionGemma, spans: Sequence[Span]) -> dict[LayerKind, Angles]:
+    """Rotary tables of all tokens."""
+    parts = [model.angles(span.start, span.size) for span in spans]
+    if len(parts) == 1:
+        return parts[0]
+    return {kind: Angles(*map(torch.cat, zip(*(part[kind] for part in parts), strict=True))) for kind in parts[0]}
+
+
+def _seat(span: Span, kind: LayerKind, model: DiffusionGemma, *, denoising: bool) -> _Seat:
+    window = model.config.sliding_window if kind == "sliding_attention" else None
+    if denoising:
+        view = denoise_view(span.start, span.size, None if window is None else window - 1, None)
+    else:
+        view = encode_view(span.start, span.size, window, model.device)
+    pages, end = span.pages[kind], span.start + span.size
+    return _Seat(span.size, slots_of(pages, span.start, end), slots_of(pages, view.first, end), view._replace(first=0))

@@ -51,6 +51,7 @@ class Sweep:
 
     A score is the logit up to a factor and a constant that no softmax sees; `peak` [N] is the highest yet.
     Exponents, (score − peak) · rate, are in bits: torch's exp2 takes less than half its exp's time on a CPU.
+    `ratio` [N] makes them those of the proposals, where any row is `drawn` [N] at a temperature of its own.
     All sums are of powers 2^exponent and shrink when a peak rises: total [N] of the powers, energy [N] of
     exponent × power, soft [N, D] of power × embedding; masses [N, bins] are at the proposal temperature.
     """
@@ -60,16 +61,19 @@ class Sweep:
         table: Tensor,
         softcap: float,
         hidden: Tensor,
-        temperature: float,
-        proposal_temperature: float,
+        temperature: Tensor,
+        proposal_temperature: Tensor,
         *,
         with_soft: bool,
     ) -> None:
-        """Start with rows hidden [N, D] before table [V, D]; the rest as in read_vocabulary."""
+        """Start with rows hidden [N, D] before table [V, D]; the rest as in read_vocabulary, each temperature [N]."""
         rows, wide = len(hidden), _wide(table)
         self.table, self.softcap, self.hidden, self.bins = table, softcap, hidden, bins_of(len(table))
-        self.rate = (2 * softcap or 1.0) / temperature / log(2)
-        self.ratio = temperature / proposal_temperature if proposal_temperature else None
+        self.rate = ((2 * softcap or 1.0) / temperature / log(2)).to(hidden.device)
+        drawn = proposal_temperature > 0
+        ratio = torch.where(drawn, temperature / proposal_temperature, 1.0)
+        self.is_sharpened, self.is_drawn = bool((ratio != 1).any()), bool(drawn.any())
+        self.ratio, self.drawn = ratio.to(hidden.device), drawn.to(hidden.device)
         self.argmax = hidden.new_zeros(rows, dtype=torch.long)
         self.peak = hidden.new_full((rows,), -torch.inf, dtype=wide)
         self.total, self.energy = hidden.new_zeros(2, rows, dtype=torch.float64)
@@ -98,11 +102,12 @@ class Sweep:
         soft = None
         if self.soft is not None:
             soft = (self.soft * (scale / self.total)[:, None]).to(self.hidden.dtype)
-        if self.ratio is None:
+        if not self.is_drawn:
             return Reading(self.argmax, self.argmax, entropy, -log_total.to(wide), soft)
         token, exponent = self._draw(uniforms, self.rate * self.ratio)
         log_prob = exponent * log(2) - self.masses.sum(-1).log()
-        return Reading(self.argmax, token, entropy, log_prob.to(wide), soft)
+        proposal = torch.where(self.drawn, token, self.argmax)
+        return Reading(self.argmax, proposal, entropy, torch.where(self.drawn, log_prob, -log_total).to(wide), soft)
 
     def _climb(self, scores: Tensor, first: int) -> None:
         """Raise the peaks to those of scores [N, ids from `first` on] where these are higher."""
@@ -111,27 +116,30 @@ class Sweep:
         if not len(rose):
             return
         own = scores if len(rose) == len(scores) else scores[rose]  # a copy, which the first chunk can do without
-        drop = (self.peak[rose] - top[rose]).double() * self.rate  # −inf on the first chunk
+        drop = (self.peak[rose] - top[rose]).double() * self.rate[rose]  # −inf on the first chunk
         fade = drop.exp2()
         self.argmax[rose] = first + own.argmax(-1)
         self.peak[rose] = top[rose]
         # Σ (x + drop) · 2^(x + drop); entr(fade), −fade · ln(fade), is 0 where fade · drop would be 0 · −inf
         self.energy[rose] = fade * self.energy[rose] - torch.special.entr(fade) / log(2) * self.total[rose]
         self.total[rose] *= fade
-        if self.ratio is not None:
-            self.masses[rose] *= (drop * self.ratio).exp2()[:, None]
+        if self.is_drawn:
+            self.masses[rose] *= (drop * self.ratio[rose]).exp2()[:, None]
         if self.soft is not None:
             self.soft[rose] *= fade.to(self.soft.dtype)[:, None]
 
     def _add(self, block: _Block, first: int) -> Tensor:
         """Turn the scores of the ids from `first` on into powers, count them, and return their sums [N]."""
-        powers, exponents = block.powers, block.scores.sub_(self.peak[:, None]).mul_(self.rate)
-        if self.ratio is not None:
-            sharp = exponents if self.ratio == 1 else torch.mul(exponents, self.ratio, out=powers)
+        wide, powers = self.peak.dtype, block.powers
+        exponents = block.scores.sub_(self.peak[:, None]).mul_(self.rate.to(wide)[:, None])
+        if self.is_drawn:
+            sharp = exponents
+            if self.is_sharpened:
+                sharp = torch.mul(exponents, self.ratio.to(wide)[:, None], out=powers)
             torch.exp2(sharp, out=powers)
             bin_, number = first // self.bins.width, -(-powers.shape[1] // self.bins.width)
             self.masses[:, bin_ : bin_ + number] += powers.unflatten(-1, (number, -1)).sum(-1)
-        if self.ratio != 1:
+        if self.is_sharpened or not self.is_drawn:
             torch.exp2(exponents, out=powers)
         added = powers.sum(-1).double()
         self.total += added
@@ -148,7 +156,7 @@ class Sweep:
         else:
             self.soft.index_add_(0, rows, torch.mm(weights[rows], table).to(self.soft.dtype))
 
-    def _draw(self, uniforms: Tensor, rate: float) -> _Drawn:
+    def _draw(self, uniforms: Tensor, rate: Tensor) -> _Drawn:
         """Draw a token a row: its bin by the masses, then the token inside, whose scores are formed again.
 
         The argmax has power 1 in a bin of mass m, so it is sure to hold [m − 1, 1) of the bin's [0, m): what
@@ -162,17 +170,17 @@ class Sweep:
         if bool(unsure.any()):
             rows = unsure.nonzero()[:, 0]
             rows = rows[found[rows].argsort()]
-            drawn.token[rows], drawn.exponent[rows] = self._look_again(rows, found[rows], rest[rows], rate)
+            drawn.token[rows], drawn.exponent[rows] = self._look_again(rows, found[rows], rest[rows], rate[rows])
         return drawn
 
-    def _look_again(self, rows: Tensor, found: Tensor, rest: Tensor, rate: float) -> _Drawn:
+    def _look_again(self, rows: Tensor, found: Tensor, rest: Tensor, rate: Tensor) -> _Drawn:
         """Draw a token for `rows`, in order of the bins found, with uniforms `rest`: one product a bin."""
         hidden, block = self.hidden[rows], _new_block(self.table, len(rows), self.bins.width)
         bins, counts = (part.tolist() for part in found.unique_consecutive(return_counts=True))
         for bin_, part, product in zip(bins, hidden.split(counts), block.product.split(counts), strict=True):
             table = self.table[self.bins.ids(bin_)]
             torch.mm(part, table.T, out=product[:, : len(table)])
-        exponents = block.score(self.softcap).sub_(self.peak[rows, None]).mul_(rate)
+        exponents = block.score(self.softcap).sub_(self.peak[rows, None]).mul_(rate.to(self.peak.dtype)[:, None])
         powers = torch.exp2(exponents, out=block.powers)
         powers[-counts[-1] :, len(table) :] = 0  # the vocabulary's last bin, if found, may be shorter
         inside = place(powers.double(), rest).interval

@@ -12,10 +12,11 @@ from mezzotint.model.compiled import compile_model
 from mezzotint.model.config import parse_config
 from mezzotint.model.diffusion_gemma import DiffusionGemma
 from mezzotint.model.fused import fuse
+from mezzotint.model.ragged import encode_spans
 from mezzotint.model.vocabulary import read_logits
 from mezzotint.types import Reading
-from tests.model import test_ragged
 from tests.model.compiler import needs_compiler
+from tests.model.rows import CONTEXTS, CUTS, LAYOUTS, House, Layout, denoise_alone, encode_alone, soft_of
 from tests.model.test_fused import CONFIGS, diffusion, random_model, trace
 
 pytestmark = needs_compiler
@@ -94,17 +95,84 @@ def test_canvases_of_rows_with_contexts_of_their_own_length_are_those_of_the_pla
     assert near(hidden(), plain, 1e-10)
 
 
-@pytest.mark.parametrize("scattered", [False, True], ids=["consecutive", "scattered"])
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+@pytest.mark.parametrize("cuts", CUTS.values(), ids=CUTS)
+@pytest.mark.parametrize("name", ALL_CONFIGS)
 @torch.inference_mode()
-def test_attention_that_is_not_compiled_may_stand_between_compiled_layers(name: str, scattered: bool) -> None:
-    model = random_model(CONFIGS[name], torch.float64)
-    expected = [test_ragged.encode_alone(model, row) for row in range(3)]
-    compile_model(model)
-    found = test_ragged.encode_together(
-        model, test_ragged.new_store(model), test_ragged.CUTS["in pieces"], scattered=scattered
-    )
-    assert all(near(own, alone, 1e-10) for own, alone in zip(found, expected, strict=True))
+def test_rows_in_pages_encoded_together_are_the_plain_models(
+    name: str, cuts: Sequence[Sequence[int]], layout: Layout
+) -> None:
+    for dtype, tolerance in WIDE:
+        model = random_model(ALL_CONFIGS[name], dtype)
+        plain = House(model, layout).encode(cuts)
+        own = House(compile_model(model), layout).encode(cuts)
+        assert all(near(a, b, tolerance) for a, b in zip(own, plain, strict=True))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+@pytest.mark.parametrize("name", CANVASES)
+@torch.inference_mode()
+def test_canvases_in_pages_denoised_together_are_the_plain_models(name: str, layout: Layout) -> None:
+    for dtype, tolerance in WIDE:
+        model = random_model(CONFIGS[name], dtype)
+        soft = [soft_of(0, model), None, soft_of(2, model)]
+        found = []
+        for each in (model, compile_model(random_model(CONFIGS[name], dtype))):
+            house = House(each, layout)
+            house.encode(CUTS["in pieces"])
+            found.append([*house.denoise(soft), *house.denoise([None] * 3)])
+        assert all(near(a, b, tolerance) for a, b in zip(*found, strict=True))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+@pytest.mark.parametrize("name", ALL_CONFIGS)
+@torch.inference_mode()
+def test_a_row_has_the_same_bits_in_pages_and_pieces_beside_others_and_alone(
+    name: str, layout: Layout, dtype: torch.dtype
+) -> None:
+    model = compile_model(random_model(ALL_CONFIGS[name], dtype))
+    expected = [encode_alone(model, row) for row in range(len(CONTEXTS))]
+    for cuts in CUTS.values():
+        house = House(model, layout)
+        assert all(map(torch.equal, house.encode(cuts), expected))
+    if model.config.family == "diffusion_gemma":
+        soft = [soft_of(0, model), None, soft_of(2, model)]
+        alone = [denoise_alone(model, row, soft[row]) for row in range(len(CONTEXTS))]
+        assert all(map(torch.equal, house.denoise(soft), alone))
+
+
+@torch.inference_mode()
+def test_pages_that_do_not_hold_what_is_seen_are_refused() -> None:
+    house = House(compile_model(random_model(CONFIGS["half of the experts"], torch.float32)), LAYOUTS["ring"])
+    house.encode(CUTS["whole"])
+    span = house.span(2, 18)
+    with pytest.raises(ValueError, match="positions 0 to 41 are seen and 0 to 40 held; reserve them first"):
+        encode_spans(house.model, ids(18), [span], house.store)
+    with pytest.raises(ValueError, match="positions 12 to 18 are seen and 18 to 40 held"):
+        encode_spans(house.model, ids(1), [span._replace(start=17, size=1)], house.store)
+    with pytest.raises(ValueError, match="spans of 2 tokens in all were given 3; give as many"):
+        encode_spans(house.model, ids(3), [span._replace(size=2)], house.store)
+
+
+class Recorder:
+    """A cache that compiled code knows nothing of."""
+
+    length = 0
+
+
+@torch.inference_mode()
+def test_a_cache_of_another_kind_of_other_rows_or_shorter_than_is_said_is_refused() -> None:
+    model = compile_model(random_model(CONFIGS["half of the experts"], torch.float32))
+    with pytest.raises(TypeError, match="takes keys and values from a KV, and was given a Recorder"):
+        model.encode(ids(1, 4), Recorder())  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="a KV cache of 2 rows was given 3; allocate one of as many"):
+        model.encode(ids(3, 4), model.new_kv(2, 8))
+    kv = model.new_kv(2, 20)
+    model.encode(ids(2, 4), kv)
+    for lengths in ([4, 5], [-1, 4], [4]):
+        with pytest.raises(ValueError, match=r"lengths are \[.*\]; give each of 2 rows 0 to 4 tokens of context"):
+            model.denoise(ids(2, 8), kv, lengths=torch.tensor(lengths))
 
 
 @torch.inference_mode()
@@ -142,7 +210,9 @@ def test_threads_change_nothing() -> None:
     assert all(torch.equal(a, b) for a, b in zip(*found, strict=True))
 
 
-def read(model: DiffusionGemma, states: Tensor, temperature: float, proposal: float, draws: Tensor) -> list[Tensor]:
+def read(
+    model: DiffusionGemma, states: Tensor, temperature: float | Tensor, proposal: float | Tensor, draws: Tensor
+) -> list[Tensor]:
     reading = model.read(states, temperature=temperature, proposal_temperature=proposal, uniforms=draws, with_soft=True)
     return [part for part in reading if part is not None]
 
@@ -161,12 +231,54 @@ def test_a_compiled_reading_is_the_plain_one(name: str, proposal: float, dtype: 
     assert torch.equal(found.argmax, expected.argmax)
     assert torch.equal(found.proposal, expected.proposal)
     assert len(found.proposal.unique()) > 5
-    for own, plain in zip(found[2:], expected[2:], strict=True):
+    for own, plain in zip(found[2:5], expected[2:5], strict=True):
         assert own is not None
         assert plain is not None
         assert own.dtype == plain.dtype
         assert near(own, plain, tolerance)
     assert model.read(states, **options, with_soft=False).soft is None
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+@torch.inference_mode()
+def test_rows_of_any_temperatures_are_read_in_one_pass_as_each_is_alone(dtype: torch.dtype) -> None:
+    model = compile_model(random_model(CONFIGS["half of the experts"], dtype))
+    states = torch.randn(6, 32, generator=torch.Generator().manual_seed(4)).to(dtype)
+    warm, drawn_at = [0.8, 0.8, 0.4, 0.4, 1.7, 0.8], [0.8, 0.0, 1.2, 0.0, 0.3, 0.8]
+    given = [torch.tensor(each, dtype=torch.float64) for each in (warm, drawn_at)]
+    together = read(model, states, *given, uniforms(6))
+    for row in range(6):
+        one = slice(row, row + 1)
+        alone = read(model, states[one], warm[row], drawn_at[row], uniforms(6)[one])
+        assert all(torch.equal(mixed[one], own) for mixed, own in zip(together, alone, strict=True))
+    with pytest.raises(ValueError, match=r"6 rows were given temperatures \[5\]"):
+        read(model, states, given[0][:5], 0.8, uniforms(6))
+
+
+@torch.inference_mode()
+def test_embeddings_are_the_plain_models_and_an_id_without_one_is_refused() -> None:
+    for dtype in (torch.float64, torch.float32, torch.bfloat16):
+        model = random_model(CONFIGS["half of the experts"], dtype)
+        plain = model.embed(ids(2, 9))
+        assert torch.equal(compile_model(model).embed(ids(2, 9)), plain)
+    for id in (96, -1):
+        with pytest.raises(IndexError, match=f"token id {id} has no embedding; ids go from 0 to 95"):
+            model.embed(torch.tensor([[3, id]]))
+
+
+@torch.inference_mode()
+def test_what_is_not_finite_is_told_by_the_forward_that_made_it() -> None:
+    model = random_model(ODD, torch.float32)
+    model.embed_tokens.weight[5] = torch.nan
+    model.embed_tokens.weight[6] = 3e38
+    compile_model(model)
+    kv, bad = model.new_kv(1, 20), torch.tensor([[1, 2, 5]])
+    for forward in (lambda: model.encode(bad, kv), lambda: model.denoise(bad, kv)):
+        with pytest.raises(FloatingPointError, match="the model's output is not finite; the weights or their dtype"):
+            forward()
+    assert kv.length == 0
+    with pytest.raises(FloatingPointError, match="not finite"):
+        model.logits(torch.full((2, 32), 100.0))
 
 
 @torch.inference_mode()
@@ -222,7 +334,7 @@ def test_states_of_another_kind_are_refused(states: Tensor, words: str) -> None:
         lambda: model.logits(states),
         lambda: model.condition(states, None),
         lambda: model.condition(torch.zeros(1, 2, 32), states),
-        lambda: model.run(states, {}, {}, denoising=False),
+        lambda: model.compiled and model.compiled.run(states, model.new_kv(1, 4), denoising=False),
         lambda: read(model, states[0], 1.0, 1.0, uniforms(2)),
     )
     for call in refused:

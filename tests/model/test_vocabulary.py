@@ -44,8 +44,8 @@ def integers(V: int, rows: int, dtype: torch.dtype = torch.float64) -> Subject:
 
 def read(
     of: Subject,
-    temperature: float = 0.8,
-    proposal_temperature: float = 0.8,
+    temperature: float | Tensor = 0.8,
+    proposal_temperature: float | Tensor = 0.8,
     *,
     with_soft: bool = True,
     chunk: int | None = None,
@@ -61,7 +61,7 @@ def read(
     )
 
 
-def read_plainly(of: Subject, temperature: float = 0.8, proposal_temperature: float = 0.8) -> Reading:
+def read_plainly(of: Subject, temperature: float | Tensor = 0.8, proposal_temperature: float | Tensor = 0.8) -> Reading:
     return read_logits(
         of.head,
         full_logits(of.head, of.hidden),
@@ -166,6 +166,40 @@ def test_a_row_says_alone_what_it_says_in_a_batch() -> None:
         assert alone.soft is not None
         assert together.soft is not None
         assert_rows_near(alone.soft, together.soft[row : row + 1], 1e-12)
+
+
+MIXED = [*TEMPERATURES, (0.8, 0.0), (0.05, 0.0), (100.0, 30.0)]
+
+
+@pytest.mark.parametrize("form", ["plain", "whole", "in chunks"])
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+def test_rows_of_any_temperatures_in_one_pass_say_what_they_say_among_their_like(dtype: torch.dtype, form: str) -> None:
+    def read_all(temperature: float | Tensor, proposal_temperature: float | Tensor) -> Reading:
+        if form == "plain":
+            return read_plainly(of, temperature, proposal_temperature)
+        return read(of, temperature, proposal_temperature, chunk=100 if form == "in chunks" else None)
+
+    of, own = subject(997, 8 * 40, dtype), torch.arange(8 * 40) % 8
+    warm, drawn_at = torch.tensor(MIXED, dtype=torch.float64)[own].unbind(-1)
+    mixed = read_all(warm, drawn_at)
+    for index, temperatures in enumerate(MIXED):
+        alike = read_all(*temperatures)
+        assert torch.equal(mixed.argmax[own == index], alike.argmax[own == index])
+        assert torch.equal(mixed.proposal[own == index], alike.proposal[own == index])
+        assert torch.equal(mixed.entropy[own == index], alike.entropy[own == index])
+        # The pass forms these of products of fewer rows, where sums may take another order.
+        assert_near(mixed.log_prob[own == index], alike.log_prob[own == index], TOLERANCE[dtype])
+        assert mixed.soft is not None
+        assert alike.soft is not None
+        assert_rows_near(mixed.soft[own == index], alike.soft[own == index], TOLERANCE[dtype] / 100)
+
+
+@pytest.mark.parametrize("given", [torch.ones(3), torch.ones(4, 1), torch.tensor(1.0)])
+def test_temperatures_of_another_number_of_rows_are_refused(given: Tensor) -> None:
+    with pytest.raises(ValueError, match=r"^4 rows were given temperatures .*; give one, or one a row$"):
+        read(subject(70, 4), given)
+    with pytest.raises(ValueError, match="4 rows were given temperatures"):
+        read(subject(70, 4), 0.8, given)
 
 
 def test_more_rows_than_one_sweep_takes_keep_their_order() -> None:

@@ -9,8 +9,11 @@ namespace {
 
 class Forward {
   public:
-    Forward(const Stack& stack, const Call& call) : stack(stack), call(call), attention(stack, call) {
+    Forward(const Stack& stack, const Call& call)
+        : stack(stack), call(call), seats(call), attention(stack, call, seats) {
         scratch.furnish(*this);
+        seats.fill();
+        attention.fill();
     }
 
     void lay_out(Scratch& scratch) {
@@ -21,11 +24,13 @@ class Forward {
             inner = std::max(inner, layer.down.in);
             expert_inner = std::max(expert_inner, layer.expert_down.in);
         }
-        const int64_t visits = call.count() * stack.top_k;
-        scratch.take(raw, call.count() * heads);
-        scratch.take(dense, call.count() * stack.width);
-        scratch.take(sparse, call.count() * stack.width);
-        scratch.take(gated, call.count() * inner);
+        const int64_t visits = call.tokens * stack.top_k;
+        scratch.take(x, call.tokens * stack.width);
+        scratch.take(normed, call.tokens * stack.width);
+        scratch.take(raw, call.tokens * heads);
+        scratch.take(dense, call.tokens * stack.width);
+        scratch.take(sparse, call.tokens * stack.width);
+        scratch.take(gated, call.tokens * inner);
         scratch.take(expert_gated, visits * expert_inner);
         scratch.take(chances, visits);
         scratch.take(shares, visits);
@@ -33,14 +38,15 @@ class Forward {
         scratch.take(visitors, visits);
         scratch.take(starts, stack.experts + 1);
         scratch.take(all_scores, call.threads * stack.experts);
+        seats.lay_out(scratch);
         attention.lay_out(scratch);
     }
 
     void enter() {
 #pragma omp for
-        for (int64_t t = 0; t < call.count(); t++) {
+        for (int64_t t = 0; t < call.tokens; t++) {
             for (int64_t d = 0; d < stack.width; d++) stream(t)[d] = widen(call.input[t * stack.width + d]);
-            normalise(stream(t), stack.width, stack.eps, call.normed + t * stack.width);
+            normalise(stream(t), stack.width, stack.eps, normed + t * stack.width);
         }
     }
 
@@ -49,15 +55,18 @@ class Forward {
         const Layer& layer = stack.layers[index];
         const Slots& slots = call.slots[index];
         const int64_t size = layer.head_dim, first_key = stack.heads, first_value = first_key + layer.kv_heads;
-        multiply_all(normed(), layer.qkv, raw);
+        multiply_all(tokens(), layer.qkv, raw);
 #pragma omp for
-        for (int64_t t = 0; t < call.count(); t++) {
+        for (int64_t t = 0; t < call.tokens; t++) {
             const Real* heads = raw + t * layer.qkv.out;
-            W* queries = call.queries + t * stack.heads * size;
-            for (int64_t head = 0; head < stack.heads; head++) turn(layer, heads, head, t, queries + head * size);
+            W* queries = attention.queries + t * stack.heads * size;
+            const int64_t index = seats.owner(t), row = call.spans[index].row;
+            const int64_t position = call.spans[index].start + t - seats.first_token(index);
+            const int64_t at = seats.of(index, layer.kind)[position - seats.first(index, layer.kind)];
+            for (int64_t head = 0; head < stack.heads; head++) turn(layer, heads, head, position, queries + head * size);
             for (int64_t head = 0; head < layer.kv_heads; head++) {
-                const int64_t slot = slots.at(t / call.tokens, head, call.length + t % call.tokens);
-                turn(layer, heads, first_key + head, t, slots.k + slot);
+                const int64_t slot = slots.at(row, head, at);
+                turn(layer, heads, first_key + head, position, slots.k + slot);
                 const Real* value = heads + ((layer.shares_kv ? first_key : first_value) + head) * size;
                 normalise(value, size, stack.eps, slots.v + slot);
             }
@@ -69,9 +78,9 @@ class Forward {
     // What attention has mixed joins the stream, and the feed-forward half of the layer follows.
     void feed_forward(int64_t index) {
         const Layer& layer = stack.layers[index];
-        multiply_all({call.mixed, layer.out.in, call.count()}, layer.out, dense);
+        multiply_all({attention.mixed, layer.out.in, call.tokens}, layer.out, dense);
 #pragma omp for
-        for (int64_t t = 0; t < call.count(); t++) {
+        for (int64_t t = 0; t < call.tokens; t++) {
             join(t, layer.after_attention, 1);
             if (stack.experts) route(layer, t);
         }
@@ -79,7 +88,7 @@ class Forward {
         widen_all(layer);
         narrow_all(layer);
 #pragma omp for
-        for (int64_t t = 0; t < call.count(); t++) {
+        for (int64_t t = 0; t < call.tokens; t++) {
             if (stack.experts) join_experts(layer, t);
             join(t, layer.after_feedforward, call.denoising ? layer.denoise_scalar : layer.encode_scalar);
         }
@@ -87,32 +96,45 @@ class Forward {
 
     void finish() {
 #pragma omp for
-        for (int64_t t = 0; t < call.count(); t++) {
+        for (int64_t t = 0; t < call.tokens; t++) {
             const Real norm = inverse_rms(stream(t), stack.width, stack.eps);
             W* hidden = call.hidden + t * stack.width;
-            for (int64_t d = 0; d < stack.width; d++) hidden[d] = narrow<W>(stream(t)[d] * norm * widen(stack.norm[d]));
+            Real sum = 0;  // which is finite only if all are
+#pragma omp simd reduction(+ : sum)
+            for (int64_t d = 0; d < stack.width; d++) {
+                const Real state = stream(t)[d] * norm * widen(stack.norm[d]);
+                hidden[d] = narrow<W>(state);
+                sum += state;
+            }
+            if (!std::isfinite(sum)) {
+#pragma omp atomic write
+                is_finite = 0;
+            }
         }
     }
+
+    int64_t is_finite = 1;  // whether all that came out is a number
 
   private:
     const Stack& stack;
     const Call& call;
+    Seats seats;
     Attention attention;
     Scratch scratch;
-    Real *raw, *dense, *sparse;           // products: [.., heads · head_dim], and what joins the stream, [.., D]
-    W *gated, *expert_gated;              // [.., inner], [visits, expert inner]
+    Real *x, *raw, *dense, *sparse;       // the stream; products: [.., heads · head_dim], and what joins it, [.., D]
+    W *normed, *gated, *expert_gated;     // [.., D], [.., inner], [visits, expert inner]
     Real *chances, *shares, *all_scores;  // of each token's experts; the same by expert; a thread's own [experts]
     int32_t *chosen, *visitors, *starts;  // each token's experts; by expert, tokens, and where an expert's begin
 
-    Real* stream(int64_t t) const { return call.x + t * stack.width; }
-    Rows normed() const { return {call.normed, stack.width, call.count()}; }
+    Real* stream(int64_t t) const { return x + t * stack.width; }
+    Rows tokens() const { return {normed, stack.width, call.tokens}; }
 
     // A head of a token, normed, scaled and rotated by its position; dimension d turns with d + head_dim / 2.
-    void turn(const Layer& layer, const Real* heads, int64_t head, int64_t t, W* to) const {
-        const View& view = call.views[layer.kind];
+    void turn(const Layer& layer, const Real* heads, int64_t head, int64_t position, W* to) const {
+        const Angles& angles = call.angles[layer.kind];
         const int64_t size = layer.head_dim, half = size / 2;
-        const int64_t angle = t / call.tokens * view.angle_row_stride + t % call.tokens * size;
-        const W *cos = view.cos + angle, *sin = view.sin + angle, *scale = layer.head_scale + head * size;
+        const W *cos = angles.cos + position * size, *sin = angles.sin + position * size;
+        const W* scale = layer.head_scale + head * size;
         const Real *x = heads + head * size, norm = inverse_rms(x, size, stack.eps);
 #pragma omp simd
         for (int64_t d = 0; d < half; d++) {
@@ -128,7 +150,7 @@ class Forward {
         const Real norm = inverse_rms(y, stack.width, stack.eps);
 #pragma omp simd
         for (int64_t d = 0; d < stack.width; d++) x[d] = (x[d] + y[d] * norm * widen(scale[d])) * scalar;
-        normalise(x, stack.width, stack.eps, call.normed + t * stack.width);
+        normalise(x, stack.width, stack.eps, normed + t * stack.width);
     }
 
     void join_experts(const Layer& layer, int64_t t) const {
@@ -142,7 +164,7 @@ class Forward {
     // A token's top_k experts, the likeliest first and among equals the lowest, with the shares that each is given.
     void route(const Layer& layer, int64_t t) const {
         Real* scores = all_scores + omp_get_thread_num() * stack.experts;
-        const W* x = call.normed + t * stack.width;
+        const W* x = normed + t * stack.width;
         for (int64_t expert = 0; expert < stack.experts; expert++) {
             const W* router = layer.router + expert * stack.width;
             Real sum = 0;
@@ -169,7 +191,7 @@ class Forward {
             int64_t place = 0;
             for (int64_t expert = 0; expert < stack.experts; expert++) {
                 starts[expert] = place;
-                for (int64_t visit = 0; visit < call.count() * stack.top_k; visit++)
+                for (int64_t visit = 0; visit < call.tokens * stack.top_k; visit++)
                     if (chosen[visit] == expert) {
                         visitors[place] = visit / stack.top_k;
                         shares[place++] = chances[visit];
@@ -187,11 +209,11 @@ class Forward {
 #pragma omp for schedule(dynamic)
         for (int64_t task = 0; task < dense_panels + stack.experts * expert_panels; task++) {
             if (task < dense_panels) {
-                multiply_gated(normed(), layer.gate_up, task, nullptr, gated + task * LANES, layer.down.in);
+                multiply_gated(tokens(), layer.gate_up, task, nullptr, gated + task * LANES, layer.down.in);
                 continue;
             }
             const int64_t panel = task - dense_panels, expert = panel / expert_panels, first = starts[expert];
-            const Rows rows = {call.normed, stack.width, visits(expert), visitors + first};
+            const Rows rows = {normed, stack.width, visits(expert), visitors + first};
             W* to = expert_gated + first * layer.expert_down.in + panel % expert_panels * LANES;
             multiply_gated(rows, layer.expert_gate_up, panel, shares + first, to, layer.expert_down.in);
         }
@@ -205,13 +227,13 @@ class Forward {
             const int64_t panel = task % dense_panels, column = panel * LANES;
             const int64_t width = std::min<int64_t>(LANES, stack.width - column);
             if (task < dense_panels) {
-                const Rows rows = {gated, layer.down.in, call.count()};
+                const Rows rows = {gated, layer.down.in, call.tokens};
                 multiply_panel(rows, layer.down, panel, [&](int64_t t, const Real* lanes) {
                     std::copy(lanes, lanes + width, dense + t * stack.width + column);
                 });
                 continue;
             }
-            for (int64_t t = 0; t < call.count(); t++) std::fill_n(sparse + t * stack.width + column, width, Real(0));
+            for (int64_t t = 0; t < call.tokens; t++) std::fill_n(sparse + t * stack.width + column, width, Real(0));
             for (int64_t expert = 0; expert < stack.experts; expert++) {
                 const int64_t first = starts[expert];
                 const Rows rows = {expert_gated + first * layer.expert_down.in, layer.expert_down.in, visits(expert)};
@@ -227,8 +249,8 @@ class Forward {
 
 }  // namespace
 
-// All layers and the final norm, with attention over the slots.
-extern "C" void run_layers(const Stack* stack, const Call* call) {
+// All layers and the final norm, with attention over the slots. Returns whether every result is finite.
+extern "C" int64_t run_layers(const Stack* stack, const Call* call) {
     Forward forward(*stack, *call);
 #pragma omp parallel num_threads(call->threads)
     {
@@ -240,24 +262,5 @@ extern "C" void run_layers(const Stack* stack, const Call* call) {
         }
         forward.finish();
     }
-}
-
-// One layer up to its attention, which is the caller's: the first one enters, too.
-extern "C" void open_layer(const Stack* stack, const Call* call, int64_t index) {
-    Forward forward(*stack, *call);
-#pragma omp parallel num_threads(call->threads)
-    {
-        if (index == 0) forward.enter();
-        forward.project(index);
-    }
-}
-
-// The rest of that layer, with what the caller has mixed: the last one finishes, too.
-extern "C" void close_layer(const Stack* stack, const Call* call, int64_t index) {
-    Forward forward(*stack, *call);
-#pragma omp parallel num_threads(call->threads)
-    {
-        forward.feed_forward(index);
-        if (index == stack->size - 1) forward.finish();
-    }
+    return forward.is_finite;
 }

@@ -10,21 +10,18 @@ struct bf16 {
     uint16_t bits;
 };
 
-// Wide: what a weight type is computed in. Vector: 64 bytes of that. pair: inputs of one output that lie side by side.
+// Wide: what a weight type is computed in. pair: inputs of one output that lie side by side.
 template <class W> struct Number;
 template <> struct Number<double> {
     using Wide = double;
-    typedef double Vector __attribute__((vector_size(64), aligned(8), may_alias));
     static constexpr int pair = 1;
 };
 template <> struct Number<float> {
     using Wide = float;
-    typedef float Vector __attribute__((vector_size(64), aligned(4), may_alias));
     static constexpr int pair = 1;
 };
 template <> struct Number<bf16> {
     using Wide = float;
-    typedef float Vector __attribute__((vector_size(64), aligned(4), may_alias));
     static constexpr int pair = 2;
 };
 

@@ -9,11 +9,23 @@
 
 using W = WEIGHT;  // one library for each type of weights: the compiler is told which
 using Real = Number<W>::Wide;
-using Vector = Number<W>::Vector;
 
 constexpr int PAIR = Number<W>::pair;
 constexpr int LANES = 32;  // outputs that stand side by side in a panel
 constexpr int TILE = 64;   // rows that meet a panel while the nearest cache holds it
+
+// WIDTH numbers side by side, as so many vectors of at most 64 bytes, and weights that stand so.
+template <int WIDTH> struct Side {
+    static constexpr int bytes = std::min<int>(64, WIDTH * sizeof(Real)), parts = WIDTH * sizeof(Real) / bytes;
+    typedef Real Vector __attribute__((vector_size(bytes)));
+
+    static const W* at(const W* weights, int part) { return weights + part * bytes / sizeof(W); }
+    static Vector load(const W* weights) {
+        Vector loaded;
+        memcpy(&loaded, weights, sizeof loaded);
+        return loaded;
+    }
+};
 
 constexpr int64_t panels(int64_t size) { return (size + LANES - 1) / LANES; }
 constexpr int64_t pairs(int64_t size) { return (size + PAIR - 1) / PAIR; }
@@ -28,42 +40,49 @@ struct Matrix {
 
 using Tile = Real (*)[LANES];
 
-inline void add_product(Vector& sum, const W* x, Vector weights) {
-    if (PAIR == 1) {
+// sum += the products of a pair of inputs with some outputs' pairs of weights.
+template <class Lanes> inline void add_product(Lanes& sum, const W* x, Lanes weights) {
+    if constexpr (PAIR == 1) {
         sum += weights * widen(*x);
         return;
     }
-#ifdef __AVX512BF16__
+#if defined(__AVX512BF16__) && defined(__AVX512VL__)
     int32_t both;
     memcpy(&both, x, sizeof both);
-    sum = (Vector)_mm512_dpbf16_ps((__m512)sum, (__m512bh)_mm512_set1_epi32(both), (__m512bh)weights);
+    if constexpr (sizeof(Lanes) == 64)
+        sum = (Lanes)_mm512_dpbf16_ps((__m512)sum, (__m512bh)_mm512_set1_epi32(both), (__m512bh)weights);
+    else
+        sum = (Lanes)_mm256_dpbf16_ps((__m256)sum, (__m256bh)_mm256_set1_epi32(both), (__m256bh)weights);
 #else
-    typedef uint32_t Bits __attribute__((vector_size(64)));
-    sum += (Vector)((Bits)weights << 16) * widen(x[0]);
-    sum += (Vector)((Bits)weights & 0xffff0000u) * widen(x[PAIR - 1]);
+    typedef uint32_t Bits __attribute__((vector_size(sizeof(Lanes))));
+    sum += (Lanes)((Bits)weights << 16) * widen(x[0]);
+    sum += (Lanes)((Bits)weights & 0xffff0000u) * widen(x[PAIR - 1]);
 #endif
 }
 
-// N rows times a panel of `steps` pairs. Row i starts at rows[i]; each of its pairs stands `stride` behind the last.
-template <int N>
-inline void multiply_rows(const W* const* rows, int64_t stride, const W* panel, int64_t steps, Tile tile) {
-    constexpr int parts = LANES * sizeof(Real) / sizeof(Vector);
-    Vector sums[N][parts] = {};
+// N rows times a panel of `steps` pairs, WIDTH outputs wide. Row i starts at rows[i]; each of its pairs stands `stride`
+// behind the last.
+template <int N, int WIDTH>
+inline void multiply_rows(
+    const W* const* rows, int64_t stride, const W* panel, int64_t steps, Real (*tile)[WIDTH]) {
+    constexpr int parts = Side<WIDTH>::parts;
+    typename Side<WIDTH>::Vector sums[N][parts] = {};
     const W* x[N];
     std::copy(rows, rows + N, x);
     for (int64_t step = 0; step < steps; step++)
         for (int part = 0; part < parts; part++) {
-            const Vector* weights = reinterpret_cast<const Vector*>(panel + step * LANES * PAIR) + part;
+            const W* weights = Side<WIDTH>::at(panel + step * WIDTH * PAIR, part);
             // The next panel is on its way from a farther cache while this one is multiplied.
-            __builtin_prefetch(reinterpret_cast<const W*>(weights) + steps * LANES * PAIR, 0, 2);
-            for (int i = 0; i < N; i++) add_product(sums[i][part], x[i] + step * stride, *weights);
+            __builtin_prefetch(weights + steps * WIDTH * PAIR, 0, 2);
+            for (int i = 0; i < N; i++) add_product(sums[i][part], x[i] + step * stride, Side<WIDTH>::load(weights));
         }
     memcpy(tile, sums, sizeof sums);
 }
 
-// Any number of rows times a panel; tile: [count][LANES].
-[[gnu::noinline]] inline void multiply(
-    const W* const* rows, int count, int64_t stride, const W* panel, int64_t steps, Tile tile) {
+// Any number of rows times a panel; tile: [count][WIDTH].
+template <int WIDTH>
+[[gnu::noinline]] void multiply(
+    const W* const* rows, int count, int64_t stride, const W* panel, int64_t steps, Real (*tile)[WIDTH]) {
     for (; count >= 8; count -= 8, rows += 8, tile += 8) multiply_rows<8>(rows, stride, panel, steps, tile);
     switch (count) {
         case 7: return multiply_rows<7>(rows, stride, panel, steps, tile);

@@ -1,4 +1,4 @@
-// What a forward is given: weights of all layers, and one call's tokens. mezzotint.model.abi has the same fields.
+// What a forward is given: weights of all layers, and one call's rows. mezzotint.model.abi has the same fields.
 #pragma once
 
 #include "products.h"
@@ -19,30 +19,49 @@ struct Stack {
     int64_t size, width, heads, experts, top_k;
 };
 
-struct View {  // of one kind of layers, see mezzotint.model.attention; strides in elements
-    const W *cos, *sin;
-    const uint8_t* mask;
-    int64_t angle_row_stride, first, mask_row_stride, mask_query_stride, causal;
-};
-
 struct Slots {  // of one layer's keys and values; strides in elements
     W *k, *v;
     int64_t row_stride, head_stride, token_stride;
 
-    int64_t at(int64_t row, int64_t head, int64_t token) const {
-        return row * row_stride + head * head_stride + token * token_stride;
+    int64_t at(int64_t row, int64_t head, int64_t slot) const {
+        return row * row_stride + head * head_stride + slot * token_stride;
     }
 };
 
-struct Call {
-    const W* input;               // [B, T, D]
-    W* hidden;                    // [B, T, D], behind the final norm
-    Real* x;                      // [B, T, D], the residual stream
-    W *normed, *queries, *mixed;  // [B, T, D], and twice [B, T, heads, head_dim]
-    const Slots* slots;           // one a layer
-    View views[2];                // one a kind
-    int64_t rows, tokens, length, denoising, threads;  // B, T, and how many tokens the context has
+constexpr int KINDS = 2;  // of layers; what differs between them is held once a kind
 
-    int64_t count() const { return rows * tokens; }
-    int64_t seen(const Layer& layer) const { return length + tokens - views[layer.kind].first; }
+struct Place {  // where the positions of a span's row stand for one kind of layers
+    int64_t pages;  // where the numbers of its pages begin in call.pages
+    int64_t first;  // how many pages of the row come before these
+    int64_t size;   // slots a page
+};
+
+struct Span {  // new tokens of one row, and the context that they stand behind
+    int64_t start, count;  // tokens of the context, and new ones
+    int64_t row;           // of the slots, where these have rows
+    int64_t gap;           // slots between those of the context and those of the new tokens
+    Place places[KINDS];
+
+    int64_t end() const { return start + count; }
+};
+
+struct Angles {  // of one kind: [positions, head_dim] twice, from position 0 on; null where no layer is of the kind
+    const W *cos, *sin;
+};
+
+struct Call {
+    const W* input;        // [T, D], the tokens of all spans
+    W* hidden;             // [T, D], behind the final norm
+    const Slots* slots;    // one a layer
+    const Span* spans;     // [size], one behind another
+    const int64_t* pages;  // of all places
+    Angles angles[KINDS];
+    int64_t reach[KINDS];  // how far back a token sees: an encoded one from itself, a canvas from its first
+    int64_t tokens, size, denoising, threads;  // T, how many spans
+
+    // The oldest position that a span's token sees, and the one behind the newest.
+    int64_t oldest(const Span& span, int64_t token, int64_t kind) const {
+        return std::max<int64_t>(0, span.start + (denoising ? 0 : token) - reach[kind]);
+    }
+    int64_t newest(const Span& span, int64_t token) const { return denoising ? span.end() : span.start + token + 1; }
 };

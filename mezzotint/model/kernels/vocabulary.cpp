@@ -12,12 +12,11 @@ struct Head {
 };
 
 struct Question {  // see read_vocabulary
-    const W* hidden;         // [N, D]
-    const double* uniforms;  // [N]
+    const W* hidden;  // [N, D]
+    const double *uniforms, *temperature, *proposal_temperature;  // [N]
     int64_t *argmax, *proposal;
     Real *entropy, *log_prob;
     W* soft;  // [N, D], or null
-    double temperature, proposal_temperature;
     int64_t rows, threads;
 };
 
@@ -97,8 +96,9 @@ class Reader {
 #pragma omp simd reduction(max : peak)
         for (int64_t id = 1; id < size; id++) peak = std::max(peak, score[id]);
         const int64_t best = std::find(score, score + size, peak) - score;
-        const Real rate = (head.softcap ? 2 * head.softcap : 1) / question.temperature;
-        const Real ratio = question.proposal_temperature ? question.temperature / question.proposal_temperature : 1;
+        const double temperature = question.temperature[row], drawn_at = question.proposal_temperature[row];
+        const Real rate = (head.softcap ? 2 * head.softcap : 1) / temperature;
+        const Real ratio = drawn_at ? temperature / drawn_at : 1;
         double total = 0, energy = 0, all = 0;
         for (int64_t start = 0, bin = 0; start < size; start += head.bin, bin++) {
             const int64_t end = std::min(start + head.bin, size);
@@ -121,7 +121,7 @@ class Reader {
         question.argmax[row] = question.proposal[row] = best;
         question.entropy[row] = std::max(std::log(total) - energy / total, 0.0);
         question.log_prob[row] = -std::log(total);
-        if (question.proposal_temperature) {
+        if (drawn_at) {
             const int64_t id = draw(score, ratio, question.uniforms[row]);
             question.proposal[row] = id;
             question.log_prob[row] = score[id] * ratio - std::log(all);
@@ -148,15 +148,22 @@ extern "C" void read_vocabulary(const Head* head, const Question* question) {
     }
 }
 
-// to [N, V] = softcap · tanh(hidden Eᵀ / softcap), or without the cap where that is 0.
-extern "C" void full_logits(const Head* head, const W* hidden, int64_t rows, int64_t threads, Real* to) {
+// to [N, V] = softcap · tanh(hidden Eᵀ / softcap), or without the cap where that is 0. Returns whether all are finite.
+extern "C" int64_t full_logits(const Head* head, const W* hidden, int64_t rows, int64_t threads, Real* to) {
     const int64_t size = head->scores.out;
     const Real cap = head->softcap;
-#pragma omp parallel for schedule(dynamic) num_threads(threads)
+    int64_t is_finite = 1;
+#pragma omp parallel for schedule(dynamic) num_threads(threads) reduction(& : is_finite)
     for (int64_t panel = 0; panel < panels(size); panel++)
         multiply_panel({hidden, head->scores.in, rows}, head->scores, panel, [&](int64_t i, const Real* lanes) {
             const int64_t start = panel * LANES, width = std::min<int64_t>(LANES, size - start);
-            for (int64_t lane = 0; lane < width; lane++)
-                to[i * size + start + lane] = cap ? cap - 2 * cap / (1 + power(lanes[lane] * 2 / cap)) : lanes[lane];
+            Real sum = 0;  // which is finite only if all are
+            for (int64_t lane = 0; lane < width; lane++) {
+                const Real logit = cap ? cap - 2 * cap / (1 + power(lanes[lane] * 2 / cap)) : lanes[lane];
+                to[i * size + start + lane] = logit;
+                sum += logit;
+            }
+            is_finite &= std::isfinite(sum);
         });
+    return is_finite;
 }
