@@ -125,7 +125,7 @@ def test_an_arrow_that_points_right_is_found(room: str, package: str, source: st
             "import torch\nfrom torch import nn\nfrom mezzotint.types import Receipt",
         ),
         ("cli", "mezzotint.cli", "from mezzotint.router.config import Config"),
-        ("llm", "mezzotint", "from mezzotint import engine"),
+        ("llm", "mezzotint.llm", "from mezzotint import engine"),
     ],
 )
 def test_an_arrow_that_points_left_is_welcome(room: str, package: str, source: str) -> None:

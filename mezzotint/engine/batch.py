@@ -30,22 +30,24 @@ class Batch:
     def run(self, plan: Plan, rows: Mapping[int, Row]) -> list[Result]:
         """Run a plan, for which memory is reserved. rows: by order. Returns: of each need that it answers or fails."""
         self._tally.steps += bool(plan.encodes or plan.denoises)
-        waiting = [rows[order] for order in plan.denoises]
-        denoising = [(row, row.need) for row in waiting if isinstance(row.need, Denoise)]
-        guessing = [(row, row.need) for row in waiting if isinstance(row.need, Guess)]
         results = self._encode([(rows[order], size) for order, size in plan.encodes.items()])
-        return results + _attempt(denoising, self._denoise) + _attempt(guessing, self._guess)
+        if waiting := [rows[order] for order in plan.denoises]:
+            denoising = [(row, row.need) for row in waiting if isinstance(row.need, Denoise)]
+            guessing = [(row, row.need) for row in waiting if isinstance(row.need, Guess)]
+            results += _attempt(denoising, self._denoise) + _attempt(guessing, self._guess)
+        return results
 
     def _encode(self, work: list[tuple[Row, int]]) -> list[Result]:
         """Encode pieces. Returns: of needs that they complete, and failures."""
         sizes, results = dict(work), list[Result]()
-        for row, answer in _attempt(work, self._encode_pieces):
-            if not isinstance(answer, Exception):
+        for result in _attempt(work, self._encode_pieces):
+            row = result.row
+            if not isinstance(result.answer, Exception):
                 row.held += sizes[row]
                 self._room.settle(row, row.settled)
                 if row.missing or not isinstance(row.need, Encode):
                     continue
-            results.append(Result(row, answer))
+            results.append(result)
         return results
 
     def _encode_pieces(self, work: Sequence[tuple[Row, int]]) -> Sequence[Answer]:

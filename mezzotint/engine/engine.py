@@ -7,8 +7,8 @@ waiting ──admit──► running ──the program ends──► done
 
 import logging
 import time
+from bisect import insort
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import count
 
 import torch
@@ -24,12 +24,13 @@ from mezzotint.decoding.program import (
     Prefilled,
 )
 from mezzotint.decoding.random import fresh_seed
-from mezzotint.decoding.receipt import write_receipt
 from mezzotint.decoding.sampler import SAMPLERS, Sampler
 from mezzotint.engine.batch import Batch
 from mezzotint.engine.config import EngineConfig
-from mezzotint.engine.entry import check_entry, verified_together
+from mezzotint.engine.costs import CostBook
+from mezzotint.engine.entry import check_entry, find_widest
 from mezzotint.engine.memory import divide_memory
+from mezzotint.engine.receipt import write_row_receipt
 from mezzotint.engine.request import Done, Failed, Outcome, Request, Told, UnavailableError
 from mezzotint.engine.room import Room
 from mezzotint.engine.row import Answer, Row
@@ -41,9 +42,8 @@ from mezzotint.model.config import LayerKind
 from mezzotint.model.diffusion_gemma import DiffusionGemma
 from mezzotint.model.memory import available_bytes
 from mezzotint.model.ragged import Store
-from mezzotint.types import Receipt
 
-_PATIENCE = 8  # later requests that may be admitted before one that waits for memory
+_PATIENCE = 8  # later requests that may be admitted before one that waits for memory; as many may wait for it at once
 
 
 class Engine:
@@ -57,15 +57,18 @@ class Engine:
         *,
         defaults: Sampler = SAMPLERS["report"],
         drafter: Drafter | None = None,
+        costs: CostBook | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Allocate the memory of keys and values.
 
-        defaults: the sampler of requests that name none. drafter: for decoder `mtp`. clock: seconds.
+        defaults: the sampler of requests that name none. drafter: for decoder `mtp`. costs: of forwards, which decoder
+        `verified` weighs; None measures them. clock: seconds.
         Raises: ValueError for memory that holds no canvas.
         """
         self.config, self.limits = config or EngineConfig(), limits
         self._defaults, self._has_drafter, self._clock = defaults, drafter is not None, clock
+        self._costs = costs or CostBook(model, limits)
         # A window shows a token and those before it; a drafter may read further back than its target.
         window = max(model.config.sliding_window, 0 if drafter is None else drafter.reach + 1)
         memory = divide_memory(self.config, model.config, model.dtype, available_bytes(model.device), window)
@@ -82,6 +85,7 @@ class Engine:
         self._batch = Batch(Runner(model, store, drafter), self.room, self._tally)
         self._orders = count()
         self._rows: dict[str, Row] = {}  # every request that has not ended, by id
+        self._timed: dict[str, Row] = {}  # those of them that have a deadline
         self._waiting: list[Row] = []  # in the order in which they are admitted
         self._running: list[Row] = []  # in the order in which they keep their memory
 
@@ -90,18 +94,39 @@ class Engine:
         """Whether no request is left."""
         return not self._rows
 
+    def check(self, request: Request) -> int:
+        """Refuse a request that could never be answered, whoever else is there; changes nothing.
+
+        Returns: the positions that it may touch. Raises: ValueError naming what is wrong, its value and the remedy.
+        """
+        positions = check_entry(request, self.limits, self._model, has_drafter=self._has_drafter)
+        self.room.check(positions, find_widest(request, self.limits))
+        return positions
+
     def submit(self, request: Request) -> int:
         """Take a request. Returns: its seed.
 
-        Raises: ValueError for one that could never be answered, UnavailableError where too many wait.
+        Raises: ValueError as check, or for an id that runs already; UnavailableError where too many wait.
         """
-        positions = self._check(request)
+        if request.id in self._rows:
+            raise ValueError(f"a request {request.id!r} is running already; give another id")
+        if len(self._waiting) >= self.config.max_waiting:
+            raise UnavailableError(f"{len(self._waiting)} requests wait already; try again later or raise max_waiting")
+        positions = self.check(request)
         seed = fresh_seed() if request.params.seed is None else request.params.seed
-        program = start_program(request, seed, self.limits, self._defaults)
-        order, now = next(self._orders), self._clock()
-        row = Row(request=request, program=program, seed=seed, order=order, positions=positions, arrived_s=now)
+        row = Row(
+            request=request,
+            program=start_program(request, seed, self.limits, self._defaults, self._costs),
+            seed=seed,
+            order=next(self._orders),
+            positions=positions,
+            widest=find_widest(request, self.limits),
+            arrived_s=self._clock(),
+        )
         row.advance(None)
         self._rows[request.id] = row
+        if request.deadline_s is not None:
+            self._timed[request.id] = row
         self._tally.submitted += 1
         self._wait(row)
         return seed
@@ -114,7 +139,7 @@ class Engine:
     def abandon(self, kind: str, reason: str) -> list[Outcome]:
         """End every request and begin afresh, trusting no account: for a step that failed as a whole."""
         failed = list(self._rows.values())
-        self._rows, self._waiting, self._running = {}, [], []
+        self._rows, self._timed, self._waiting, self._running = {}, {}, [], []
         self.room.clear()
         for row in failed:
             self._tally.failed[kind] += 1
@@ -144,48 +169,50 @@ class Engine:
         if idle := [row.request.id for row in self._waiting if row.table is not None]:
             raise AssertionError(f"request {idle[0]!r} waits and holds pages")
 
-    def _check(self, request: Request) -> int:
-        if request.id in self._rows:
-            raise ValueError(f"a request {request.id!r} is running already; give another id")
-        if len(self._waiting) >= self.config.max_waiting:
-            raise UnavailableError(f"{len(self._waiting)} requests wait already; try again later or raise max_waiting")
-        positions = check_entry(request, self.limits, self._model, has_drafter=self._has_drafter)
-        self.room.check(positions, verified_together(request))
-        return positions
-
     def _wait(self, row: Row) -> None:
-        self._waiting.append(row)
-        self._waiting.sort(key=lambda row: row.rank)
+        insort(self._waiting, row, key=lambda row: row.rank)
 
     def _expire(self) -> list[Outcome]:
         now, outcomes = self._clock(), list[Outcome]()
-        for row in list(self._rows.values()):
+        for row in list(self._timed.values()):
             limit = row.request.deadline_s
             if limit is not None and now - row.arrived_s > limit:
                 outcomes.append(self._fail(row, "deadline", f"the deadline of {limit} s passed first"))
         return outcomes
 
     def _admit(self) -> list[Outcome]:
-        """Let rows in while memory holds their contexts; one that it does not hold is passed over, but not for ever."""
+        """Let rows in while memory holds what they, and those that run and are no less urgent, will soon need.
+
+        One for which it is too short is passed over, but not for ever.
+        """
         outcomes: list[Outcome] = []
         stuck: list[Row] = []
+        claims = {row: self.room.claim(row) for row in self._running if self._waiting}
         for row in list(self._waiting):
-            if len(self._running) >= self.config.max_rows or any(row.passed_over >= _PATIENCE for row in stuck):
+            is_full = len(self._running) >= self.config.max_rows
+            if is_full or len(stuck) >= _PATIENCE or any(row.passed_over >= _PATIENCE for row in stuck):
                 break
-            if not self.room.start(row):
+            urgency = row.request.priority
+            if not self.room.start(
+                row, [claim for other, claim in claims.items() if other.request.priority >= urgency]
+            ):
                 stuck.append(row)
                 continue
             for other in stuck:
                 other.passed_over += 1
-            self._waiting.remove(row)
-            self._running.append(row)
-            self._running.sort(key=lambda row: row.rank)
-            if not row.admissions:
-                row.cached, row.admitted_s = row.held, self._clock()
-            row.admissions += 1
-            if isinstance(row.need, Encode) and not row.missing:
-                outcomes += self._answer(row, None)
+            outcomes += self._begin(row)
+            if row.table is not None:
+                claims[row] = self.room.claim(row)
         return outcomes
+
+    def _begin(self, row: Row) -> list[Outcome]:
+        """Let a row that has its pages run."""
+        self._waiting.remove(row)
+        insort(self._running, row, key=lambda row: row.rank)
+        if not row.admissions:
+            row.cached, row.admitted_s = row.held, self._clock()
+        row.admissions += 1
+        return self._answer(row, None) if isinstance(row.need, Encode) and not row.missing else []
 
     def _make_room(self, plan: Plan) -> Plan:
         """Reserve what a plan needs, row by row as they rank; where pages are missing the last row yields its own."""
@@ -233,22 +260,9 @@ class Engine:
         told: list[Outcome] = [Told(id, event)]
         if isinstance(event, Finished):
             self._tally.finished += 1
-            told.append(Done(id, self._receipt(row, event, now)))
+            width = self.limits.of(row.request.params).canvas_length
+            told.append(Done(id, write_row_receipt(row, event, now, width, self._defaults, self._costs)))
         return told
-
-    def _receipt(self, row: Row, finished: Finished, now: float) -> Receipt:
-        params = row.request.params
-        sampler = params.resolve_sampler(self._defaults) if params.decoder in ("diffusion", "verified") else None
-        receipt = write_receipt(
-            len(row.request.prompt), row.blocks, finished, params, sampler, row.seed, self.limits.canvas_length
-        )
-        return replace(
-            receipt,
-            cached_tokens=row.cached,
-            queue_s=row.admitted_s - row.arrived_s,
-            prefill_s=row.prefilled_s - row.admitted_s,
-            generation_s=now - row.prefilled_s,
-        )
 
     def _fail(self, row: Row, kind: str, reason: str) -> Failed:
         row.program.close()
@@ -259,6 +273,7 @@ class Engine:
     def _end(self, row: Row) -> None:
         self.room.release(row)
         del self._rows[row.request.id]
+        self._timed.pop(row.request.id, None)
         (self._running if row in self._running else self._waiting).remove(row)
 
 

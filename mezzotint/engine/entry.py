@@ -1,6 +1,7 @@
 """What a request must satisfy before an engine takes it; whether memory could ever hold it, room says."""
 
-from mezzotint.decoding.generate import Limits, check_pins, required_positions
+from mezzotint.decoding.conflicts import check_conflicts
+from mezzotint.decoding.limits import Limits, check_pins, required_positions
 from mezzotint.engine.request import Request
 from mezzotint.model.config import ModelConfig
 
@@ -22,12 +23,20 @@ def check_entry(request: Request, limits: Limits, model: ModelConfig, *, has_dra
     for token in request.prompt:  # on a device, an id without an embedding would end every request
         if not 0 <= token < limits.vocab_size:
             raise ValueError(f"the prompt has token id {token}; ids go from 0 to {limits.vocab_size - 1}")
-    positions = required_positions(len(request.prompt), params, limits)
+    is_constrained, is_stopped = request.constraint is not None, request.stopper is not None
+    if is_constrained and request.pins:
+        raise ValueError("pins are given together with a constraint, which pins itself; give one of the two")
+    check_conflicts(params, limits, is_constrained=is_constrained, is_stopped=is_stopped, is_pinned=bool(request.pins))
+    positions = required_positions(len(request.prompt), params, limits, is_constrained=is_constrained)
     check_pins(request.pins, blocks=(positions - len(request.prompt)) // limits.canvas_length, limits=limits)
     return positions
 
 
-def verified_together(request: Request) -> int:
-    """The most tokens that a verification of this request encodes at once; 0 where it names no number."""
-    asked = request.params.draft_tokens
-    return 0 if asked is None else min(asked, request.params.max_tokens) + 1
+def find_widest(request: Request, limits: Limits) -> int:
+    """The most positions behind its context that a request uses at once: a token, a canvas, drafts being verified."""
+    params = request.params
+    if params.decoder == "ar":
+        return 1
+    if params.draft_tokens is None:
+        return limits.canvas_length
+    return min(params.draft_tokens, params.max_tokens) + 1

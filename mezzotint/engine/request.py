@@ -7,7 +7,7 @@ from typing import NamedTuple
 from mezzotint.decoding.canvas import Pins
 from mezzotint.decoding.params import SamplingParams
 from mezzotint.decoding.program import Event
-from mezzotint.types import Receipt
+from mezzotint.types import Constraint, Receipt, Stopper
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,13 +15,17 @@ class Request:
     """One prompt to answer.
 
     id: the caller's, of his own choosing, different from that of every request still running.
-    pins: given tokens by block. priority: higher ones are admitted first. deadline_s: seconds from submission.
+    pins: given tokens by block. constraint: a grammar at its beginning, which the answer follows. stopper: what ends it
+    besides its end tokens, before any id.
+    priority: higher ones are admitted first. deadline_s: seconds from submission.
     """
 
     id: str
     prompt: tuple[int, ...]
     params: SamplingParams
     pins: Mapping[int, Pins] = field(default_factory=dict)
+    constraint: Constraint | None = None
+    stopper: Stopper | None = None
     priority: int = 0
     deadline_s: float | None = None
 

@@ -15,7 +15,8 @@ Answer = Encoded | Reading | list[int] | None
 class Row:
     """A request between its submission and its end.
 
-    order: of arrival. positions: how many it will ever touch. table: its pages while it runs.
+    order: of arrival. positions: how many it will ever touch; widest: at once behind its context, at most.
+    table: its pages while it runs.
     context: the tokens that its need stands behind, and those that it encodes; the first `held` of them have keys and
     values. cached: prompt tokens that a prefix spared. passed_over: later requests that were admitted before it.
     """
@@ -26,6 +27,7 @@ class Row:
     order: int
     positions: int
     arrived_s: float
+    widest: int = 1
     table: PageTable | None = None
     need: Need | None = None
     context: list[int] = field(default_factory=list)
@@ -83,5 +85,6 @@ class Row:
         """Take on a need: what stood behind its context is forgotten, and what it encodes is to come."""
         new: Sequence[int] = need.tokens if isinstance(need, Encode) else ()
         self.need = need
-        self.context = [*self.context[: need.at], *new]
+        del self.context[need.at :]
+        self.context += new
         self.held = min(self.held, need.at)

@@ -1,21 +1,29 @@
 """The program of a request, by its decoder; programs themselves live in decoding."""
 
-from mezzotint.decoding.generate import Limits, denoise_blocks, draw_tokens, seeded_blocks
-from mezzotint.decoding.policy import SMALL_MODEL
+from mezzotint.decoding.constrain import constrain_blocks
+from mezzotint.decoding.generate import denoise_blocks, draw_tokens, seeded_blocks
+from mezzotint.decoding.guide import Guide
+from mezzotint.decoding.limits import Limits
 from mezzotint.decoding.program import Program
 from mezzotint.decoding.sampler import Sampler
 from mezzotint.decoding.verify import guess_blocks, verify_blocks
+from mezzotint.engine.costs import CostBook
 from mezzotint.engine.request import Request
 
 
-def start_program(request: Request, seed: int, limits: Limits, defaults: Sampler) -> Program:
-    """Begin the program that answers a request. Returns: it, before its first need."""
-    prompt, params = list(request.prompt), request.params
-    if params.decoder == "ar":
-        return draw_tokens(prompt, params, seed, limits)
+def start_program(request: Request, seed: int, limits: Limits, defaults: Sampler, costs: CostBook) -> Program:
+    """Begin the program that answers a request. costs: what `verified` weighs. Returns: it, before its first need."""
+    prompt, params, limits = list(request.prompt), request.params, limits.of(request.params)
+    if params.decoder == "diffusion" and request.constraint is None:
+        randomness = seeded_blocks(seed, limits)
+        return denoise_blocks(
+            prompt, params, randomness, limits, defaults=defaults, pins=request.pins, stopper=request.stopper
+        )
+    guide = Guide(prompt, params, seed, limits, request.constraint, request.stopper)
+    if params.decoder == "diffusion":
+        return constrain_blocks(prompt, params, seeded_blocks(seed, limits), limits, guide, defaults=defaults)
     if params.decoder == "verified":
-        return verify_blocks(prompt, params, seed, limits, defaults=defaults, costs=SMALL_MODEL)
+        return verify_blocks(prompt, params, seed, limits, guide, defaults=defaults, costs=costs.read())
     if params.decoder == "mtp":
-        return guess_blocks(prompt, params, seed, limits)
-    randomness = seeded_blocks(seed, limits)
-    return denoise_blocks(prompt, params, randomness, limits, defaults=defaults, pins=request.pins)
+        return guess_blocks(prompt, params, guide, limits)
+    return draw_tokens(prompt, params, guide, limits)

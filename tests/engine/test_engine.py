@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,7 +8,10 @@ from mezzotint.decoding.generate import Limits
 from mezzotint.decoding.program import Block, Draft, Encode, Event, Finished, Prefilled, Program
 from mezzotint.decoding.sampler import Sampler
 from mezzotint.engine import engine as engine_module
+from mezzotint.engine.costs import CostBook
 from mezzotint.engine.request import Failed, Request, Told, UnavailableError
+from mezzotint.engine.room import Claim, Room
+from mezzotint.engine.row import Row
 from mezzotint.engine.runner import Piece, Runner
 from mezzotint.engine.start import start_program
 from tests.engine.tiny import AR, ASKED, CANVAS, DIFFUSION, Run, alone, engine, guess, request, tokens_of
@@ -222,11 +225,69 @@ def test_a_request_that_memory_does_not_hold_yet_is_passed_over_eight_times_at_m
     assert run.answer("large") == alone(large)
 
 
+def test_in_little_memory_few_rows_are_let_in_only_to_yield() -> None:
+    asked = [
+        request(f"{name} {length}", length, replace(params, ignore_eos=True))
+        for length, (name, params) in zip(range(12, 60, 2), [*ASKED.items(), *ASKED.items()], strict=False)
+    ]
+    runs = [Run(engine(pages=(40, 40), chunk_tokens=16, guesses=True, hasty=hasty)) for hasty in (True, False)]
+    for run in runs:
+        for each in asked:
+            run.submit(each)
+            run.step()
+        run.finish()
+        assert [run.answer(each.id) for each in asked] == [alone(each) for each in asked]
+    hasty, stats = (run.engine.stats() for run in runs)
+    assert hasty.preemptions > 2 * len(asked)
+    assert stats.preemptions < len(asked) / 4
+    assert stats.steps < 1.1 * hasty.steps, "rows that would yield again got nothing done"
+    assert stats.encodes.tokens < hasty.encodes.tokens
+
+
+def test_rows_that_are_let_in_at_once_are_not_promised_the_same_pages() -> None:
+    run = Run(engine(pages=(18, 60), chunk_tokens=16, prefix_cache=False))
+    asked = [request(f"request {index}", 30, replace(AR, ignore_eos=True, seed=index)) for index in range(3)]
+    run.submit(*asked)  # of 18 pages each takes 10 for its prompt and a canvas behind it
+    run.step()
+    assert (run.engine.stats().running, run.engine.stats().waiting) == (1, 2)
+    run.finish()
+    assert run.engine.stats().preemptions == 0
+    assert [run.answer(each.id) for each in asked] == [alone(each) for each in asked]
+
+
+def test_for_the_urgent_nothing_is_kept_that_less_urgent_ones_will_need() -> None:
+    run = Run(engine(pages=(20, 60), prefix_cache=False))
+    run.submit(request("running", 40, replace(AR, ignore_eos=True)))
+    run.step()  # it holds 10 pages, and will soon need 3 more
+    run.submit(request("equal", 30, AR), request("urgent", 30, AR, priority=1))
+    run.step()
+    assert [row.request.id for row in run.engine._running] == ["urgent", "running"]
+    assert [row.request.id for row in run.engine._waiting] == ["equal"]
+    run.finish()
+
+
+def test_of_those_that_memory_does_not_hold_eight_are_tried_at_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(engine(pages=(14, 40), prefix_cache=False))
+    run.submit(request("running", 40, replace(AR, ignore_eos=True)))
+    run.step()
+    run.submit(*[request(f"waiting {index}", 30, AR) for index in range(30)])
+    tried, start = list[str](), Room.start
+
+    def trying(self: Room, row: Row, claims: Sequence[Claim]) -> bool:
+        tried.append(row.request.id)
+        return start(self, row, claims)
+
+    monkeypatch.setattr(Room, "start", trying)
+    run.step()
+    assert tried == [f"waiting {index}" for index in range(8)]
+    run.finish()
+
+
 def test_a_verification_that_yielded_begins_anew_in_no_more_memory_than_a_request_is_granted() -> None:
     params = replace(AR, decoder="verified", ignore_eos=True, max_tokens=30, draft_tokens=5, draft_steps=1)
     asked = [request(f"request {index}", 60, replace(params, seed=index)) for index in range(2)]
     # Of 90 positions the sliding layers need 10 pages of 2: a window of 6, a canvas or a verification and two ends.
-    run = Run(engine(pages=(90, 10), page_size=2, chunk_tokens=4, prefix_cache=False), limit=400)
+    run = Run(engine(pages=(90, 10), page_size=2, chunk_tokens=4, prefix_cache=False, hasty=True), limit=400)
     run.submit(*asked)
     run.finish()
     assert run.engine.stats().preemptions > 10
@@ -279,8 +340,8 @@ def test_a_cancelled_request_is_gone_at_once_with_all_its_pages(phase: str) -> N
 
 
 def test_a_program_that_fails_ends_its_own_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    def start(asked: Request, seed: int, limits: Limits, defaults: Sampler) -> Program:
-        return failing() if asked.id == "failing" else start_program(asked, seed, limits, defaults)
+    def start(asked: Request, seed: int, limits: Limits, defaults: Sampler, costs: CostBook) -> Program:
+        return failing() if asked.id == "failing" else start_program(asked, seed, limits, defaults, costs)
 
     def failing() -> Program:
         yield Encode([4, 5], 0, 1)

@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from mezzotint.engine.entry import check_entry, verified_together
-from tests.engine.tiny import AR, CONTEXT, DIFFUSION, LIMITS, PINS, SHAPE, V, request
+from mezzotint.engine.entry import check_entry, find_widest
+from tests.engine.tiny import AR, CANVAS, CONTEXT, DIFFUSION, LIMITS, PINS, SHAPE, Runs, V, request
 
 MTP = replace(AR, decoder="mtp")
 
@@ -26,6 +26,11 @@ def test_a_request_that_can_be_answered_says_how_many_positions_it_may_touch() -
         ({"params": MTP}, "decoder is 'mtp', but this checkpoint came without a drafter"),
         ({"params": AR, "pins": PINS}, "pins are given, but decoder 'ar' would not keep them; use 'diffusion'"),
         ({"params": replace(DIFFUSION, max_tokens=8), "pins": PINS}, "block 1 has pins, but max_tokens makes 1"),
+        (
+            {"params": replace(AR, min_tokens=2), "stopper": Runs(2)},
+            "min_tokens is 2, but a stop string may come before",
+        ),
+        ({"params": replace(DIFFUSION, thinking_budget=2), "pins": PINS}, "thinking_budget is 2, but pins are given"),
     ],
 )
 def test_a_request_that_cannot_be_answered_is_refused_with_the_remedy(given: dict[str, Any], message: str) -> None:
@@ -41,7 +46,9 @@ def test_a_checkpoint_without_a_canvas_is_not_asked_for_one(decoder: Any) -> Non
     assert check_entry(request("tokens", params=AR), LIMITS, gemma, has_drafter=False)
 
 
-def test_a_verification_is_as_wide_as_what_was_asked_and_no_wider_than_the_answer() -> None:
-    assert verified_together(request("none", params=MTP)) == 0
-    assert verified_together(request("few", params=replace(MTP, draft_tokens=5))) == 6
-    assert verified_together(request("many", params=replace(MTP, draft_tokens=500))) == 13
+def test_a_request_uses_a_token_a_canvas_or_what_it_verifies_at_once_and_no_more_than_its_answer() -> None:
+    assert find_widest(request("a token", params=AR), LIMITS) == 1
+    assert find_widest(request("a canvas", params=DIFFUSION), LIMITS) == CANVAS
+    assert find_widest(request("drafts", params=MTP), LIMITS) == CANVAS
+    assert find_widest(request("few", params=replace(MTP, draft_tokens=5)), LIMITS) == 6
+    assert find_widest(request("many", params=replace(MTP, draft_tokens=500)), LIMITS) == 13

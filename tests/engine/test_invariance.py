@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mezzotint.decoding.generate import required_positions
-from mezzotint.engine.entry import verified_together
+from mezzotint.engine.entry import find_widest
 from mezzotint.engine.request import Request
 from tests.engine.tiny import (
     ASKED,
@@ -18,6 +18,7 @@ from tests.engine.tiny import (
     LIMITS,
     PINS,
     Run,
+    Runs,
     alone,
     drafter,
     engine,
@@ -45,21 +46,24 @@ SIZES = st.fixed_dictionaries(
 
 @st.composite
 def requests(draw: st.DrawFn, most: int = 6) -> list[Request]:
-    """Requests of all kinds, some of them with pins or urgent."""
+    """Requests of all kinds, some of them with pins, or something that ends them, or urgent."""
     found = []
     for index in range(draw(st.integers(2, most))):
         params = replace(ASKED[draw(st.sampled_from(sorted(ASKED)))], seed=draw(st.integers(0, 2)))
-        pinned = params.decoder == "diffusion" and params.max_tokens > CANVAS and draw(st.booleans())
-        pins = {"pins": PINS} if pinned else {}
-        prompt, priority = draw(st.sampled_from(PROMPTS)), draw(st.integers(0, 1))
-        found.append(request(f"request {index}", prompt, params, priority=priority, **pins))
+        may_pin = params.decoder == "diffusion" and params.max_tokens > CANVAS and not params.bounds_thinking
+        given: dict[str, Any] = {"pins": PINS} if may_pin and draw(st.booleans()) else {}
+        given |= {"stopper": draw(st.sampled_from([None, Runs(1), Runs(3)])), "priority": draw(st.integers(0, 1))}
+        found.append(request(f"request {index}", draw(st.sampled_from(PROMPTS)), params, **given))
     return found
 
 
 def least_pages(asked: Sequence[Request], window: int, config: dict[str, Any]) -> tuple[int, int]:
     """The fewest pages with which each of these is accepted."""
     positions = max(required_positions(len(each.prompt), each.params, LIMITS) for each in asked)
-    page, piece = config["page_size"], max(config["chunk_tokens"], CANVAS + 1, *map(verified_together, asked))
+    page, piece = (
+        config["page_size"],
+        max(config["chunk_tokens"], CANVAS + 1, *(find_widest(each, LIMITS) for each in asked)),
+    )
     shown = drafter(window).reach + 1 if guess(asked) else window
     return -(-positions // page), -(-min(positions, shown + piece + 2 * page) // page)
 
@@ -91,14 +95,20 @@ def test_a_request_gets_what_it_gets_alone(
     config=SIZES,
     window=st.sampled_from(WINDOWS),
     spare=st.tuples(st.integers(0, 4), st.integers(0, 4)),
+    hasty=st.booleans(),
     cancelled=st.dictionaries(st.integers(0, 4), st.integers(0, 40), max_size=2),
 )
 def test_a_request_gets_what_it_gets_alone_in_the_least_memory_while_others_are_cancelled(
-    asked: list[Request], config: dict[str, Any], window: int, spare: tuple[int, int], cancelled: dict[int, int]
+    asked: list[Request],
+    config: dict[str, Any],
+    window: int,
+    spare: tuple[int, int],
+    hasty: bool,
+    cancelled: dict[int, int],
 ) -> None:
     full, sliding = least_pages(asked, window, config)
     pages = (full + spare[0], sliding + spare[1])
-    run = Run(engine(model(window), pages=pages, guesses=guess(asked), **config))
+    run = Run(engine(model(window), pages=pages, guesses=guess(asked), hasty=hasty, **config))
     run.submit(*asked)
     gone = {asked[index].id: after for index, after in cancelled.items() if index < len(asked)}
     while not run.engine.is_idle:
@@ -121,13 +131,35 @@ def test_a_request_gets_what_it_gets_alone_in_the_least_memory_while_others_are_
 def test_rows_that_outgrow_memory_yield_and_still_get_what_they_get_alone(
     full: int, sliding: int, prefix_cache: bool
 ) -> None:
-    run = Run(engine(pages=(full, sliding), page_size=3, chunk_tokens=16, prefix_cache=prefix_cache, guesses=True))
+    sizes = {"page_size": 3, "chunk_tokens": 16, "prefix_cache": prefix_cache}
+    run = Run(engine(pages=(full, sliding), guesses=True, hasty=True, **sizes))
     asked = [request(name, PROMPTS[index % 4], params) for index, (name, params) in enumerate(ASKED.items())]
     run.submit(*asked)
     run.finish()
     assert run.engine.stats().preemptions > 3
     for each in asked:
         assert run.answer(each.id) == alone(each)
+
+
+def test_stopped_and_thoughtful_requests_end_where_they_end_alone_and_disturb_nobody() -> None:
+    thoughtful = {name: params for name, params in ASKED.items() if params.bounds_thinking}
+    asked = [
+        request(f"{name} {index} {ends}", prompt, params, stopper=ends)
+        for name, params in thoughtful.items()
+        for index, prompt in enumerate(PROMPTS[::2])
+        for ends in (None, Runs(2))
+    ]
+    run = Run(engine(guesses=True, max_rows=64))
+    run.submit(*asked)
+    run.finish()
+    for each in asked:
+        assert run.answer(each.id) == alone(each)
+        if each.stopper is not None:
+            whole = alone(replace(each, stopper=None)).tokens
+            count = each.stopper.restart().count_kept(whole)
+            assert run.answer(each.id).tokens == whole[:count]
+    for name in thoughtful:
+        assert any(run.done[each.id].forced_tokens for each in asked if each.id.startswith(f"{name} "))
 
 
 def test_a_prompt_asked_again_and_a_chat_that_goes_on_are_served_from_pages() -> None:

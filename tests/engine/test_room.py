@@ -1,11 +1,13 @@
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mezzotint.decoding.program import Encode
 from mezzotint.engine.config import EngineConfig
 from mezzotint.engine.memory import Memory
-from mezzotint.engine.room import Room
+from mezzotint.engine.room import Claim, Room
 from mezzotint.engine.row import Row
 from tests.engine.tiny import request
 
@@ -18,13 +20,15 @@ def room(full: int = 30, sliding: int = 30, *, prefix_cache: bool = True) -> Roo
     return Room(config, Memory(full, sliding), WINDOW, SHORT)
 
 
-def row(tokens: list[int], *, positions: int = 60, read: int = 0) -> Row:
+def row(tokens: list[int], *, positions: int = 60, read: int = 0, widest: int = 8) -> Row:
     """A row that is about to encode a prompt."""
 
     def program() -> Iterator[Encode]:
         yield Encode(tokens, 0, read)
 
-    made = Row(request=request("row"), program=program(), seed=0, order=0, positions=positions, arrived_s=0.0)  # type: ignore[arg-type]
+    made = Row(
+        request=request("row"), program=program(), seed=0, order=0, positions=positions, widest=widest, arrived_s=0.0
+    )  # type: ignore[arg-type]
     made.advance(None)
     return made
 
@@ -40,11 +44,13 @@ def run(house: Room, made: Row) -> Row:
     return made
 
 
-def test_a_row_starts_with_room_for_its_first_chunk_alone() -> None:
+def test_a_row_starts_with_what_is_cached_and_gets_the_rest_as_it_needs_it() -> None:
     house, made = room(), row(PROMPT)
     assert house.start(made)
     assert made.table is not None
-    assert (made.table.full.count, made.held) == (2, 0)
+    assert (made.table.full.count, made.held) == (0, 0)
+    assert house.reserve(made, 8)
+    assert made.table.full.count == 2
     house.check_integrity([made])
 
 
@@ -56,6 +62,57 @@ def test_a_row_starts_only_where_its_whole_context_and_what_follows_it_fit() -> 
 def test_a_row_that_will_never_be_longer_starts_in_less() -> None:
     assert room(full=6).start(row(PROMPT, positions=24))
     assert not room(full=5).start(row(PROMPT, positions=24))
+
+
+def test_a_row_claims_what_it_will_soon_need_beyond_what_it_holds() -> None:
+    house, made = room(), row(PROMPT)
+    assert house.start(made)
+    # Of 20 + 9 positions 8 pages; sliding layers show 6 of them, a canvas of 8 lies behind, and pages begin anywhere.
+    assert house.claim(made) == Claim(8, 5, 20)
+    made.held = 8
+    assert house.reserve(made, 8)
+    assert house.claim(made) == Claim(8 - 4, 5 - 4, 12)
+    made.held = 16
+    assert house.claim(made).long == 0, "what is left is a short piece"
+    made.context = made.context * 3
+    assert house.claim(made).full == 15 - 4, "it will never have more than 60 positions"
+
+
+@pytest.mark.parametrize(
+    ("claims", "fits"), [([(4, 0, 0)], True), ([(5, 0, 0)], False), ([(2, 0, 0), (3, 0, 0)], False)]
+)
+def test_a_row_starts_beside_what_others_claim(claims: list[tuple[int, int, int]], fits: bool) -> None:
+    assert room(full=12).start(row(PROMPT), [Claim(*each) for each in claims]) == fits
+
+
+@pytest.mark.parametrize(
+    ("sliding", "claims", "fits"),
+    [
+        (8, [(0, 1, 0)], True),  # five pages of its own, and two for the chunk of which it gets the most
+        (7, [(0, 1, 0)], False),
+        (8, [(0, 1, 500)], True),  # a chunk in all, however many share it
+        (8, [(0, 1, 500), (0, 1, 500)], False),
+    ],
+)
+def test_sliding_layers_hold_one_chunk_for_all_long_prompts(
+    sliding: int, claims: list[tuple[int, int, int]], fits: bool
+) -> None:
+    assert room(sliding=sliding).start(row(PROMPT), [Claim(*each) for each in claims]) == fits
+
+
+@given(
+    tokens=st.integers(1, 60),
+    more=st.integers(1, 30),
+    widest=st.integers(1, 40),
+    pages=st.tuples(st.integers(3, 30), st.integers(3, 30)),
+)
+def test_a_row_that_could_run_alone_starts_alone(tokens: int, more: int, widest: int, pages: tuple[int, int]) -> None:
+    house, positions = room(*pages), tokens + more
+    try:
+        house.check(positions, widest)
+    except ValueError:
+        return
+    assert house.start(row(list(range(tokens)), positions=positions, widest=widest))
 
 
 def test_a_prompt_seen_before_is_shared_up_to_the_last_whole_page() -> None:

@@ -54,7 +54,7 @@ def test_the_context_follows_from_what_is_encoded() -> None:
     contexts, missing = [], []
     for _ in range(4):
         made.advance(None)
-        contexts.append(made.context)
+        contexts.append(list(made.context))
         missing.append(made.missing)
         made.held = len(made.context)
     assert contexts == [[3, 4, 5], [3, 4, 6, 7, 8, 9], [3, 4, 6, 7, 1], [3, 4, 6, 7, 1]]

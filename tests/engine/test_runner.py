@@ -1,3 +1,4 @@
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -9,9 +10,12 @@ from mezzotint.decoding.program import Denoise, Encode, Encoded, run_denoise, ru
 from mezzotint.engine.pages import PagePool
 from mezzotint.engine.runner import Piece, Runner, Step, TableContext
 from mezzotint.engine.table import PageTable, Pools
+from mezzotint.model.compiled import compile_model
+from mezzotint.model.diffusion_gemma import DiffusionGemma
 from mezzotint.model.ragged import Store
 from mezzotint.types import Guess, Reading
 from tests.engine.tiny import CANVAS, CONTEXT, PINS, V, drafter, model, tokens_of
+from tests.model.compiler import needs_compiler
 
 PAGE, PAGES = 3, 40
 CONTEXTS = [list(tokens_of(row, length)) for row, length in enumerate((17, 1, 8))]
@@ -20,10 +24,11 @@ CONTEXTS = [list(tokens_of(row, length)) for row, length in enumerate((17, 1, 8)
 class House:
     """A runner, and the pages of some rows, woven into each other so that none lies in one piece."""
 
-    def __init__(self) -> None:
+    def __init__(self, network: DiffusionGemma | None = None) -> None:
+        network = network or model()
         slots = {"full_attention": PAGES * PAGE, "sliding_attention": PAGES * PAGE}
-        self.store = Store(model().config, slots, dtype=torch.float64, device=model().device)  # type: ignore[arg-type]
-        self.runner = Runner(model(), self.store, drafter())
+        self.store = Store(network.config, slots, dtype=network.dtype, device=network.device)  # type: ignore[arg-type]
+        self.runner = Runner(network, self.store, drafter())
         pools = Pools(PagePool(PAGES), PagePool(PAGES))
         self.tables = [PageTable(pools, PAGE) for _ in CONTEXTS]
         for tokens in range(PAGE, 30, PAGE):
@@ -51,12 +56,16 @@ def canvas(row: int, *, soft: Tensor | None = None, pins: Pins | None = None, **
     )
 
 
-def alone(row: int, need: Denoise | None = None) -> Reading | Encoded | None:
+def alone(row: int, need: Denoise | None = None, network: DiffusionGemma | None = None) -> Reading | Encoded | None:
     """What the model says of a row on a cache of its own: of a need, or of its last three tokens."""
-    kv = model().new_kv(1, CONTEXT)
-    tokens = CONTEXTS[row]
-    encoded = run_encode(Encode(tokens, 0, min(3, len(tokens))), model(), kv)
-    return encoded if need is None else run_denoise(need, model(), kv)
+    network = network or model()
+    kv, tokens = network.new_kv(1, CONTEXT), CONTEXTS[row]
+    encoded = run_encode(Encode(tokens, 0, min(3, len(tokens))), network, kv)
+    return encoded if need is None else run_denoise(need, network, kv)
+
+
+def same(own: Tensor | None, expected: Tensor | None) -> bool:
+    return own is expected if own is None or expected is None else torch.equal(own, expected)
 
 
 def near(own: Tensor | None, expected: Tensor | None) -> bool:
@@ -101,7 +110,37 @@ def test_canvases_of_any_step_and_temperature_are_read_as_each_is_alone() -> Non
         for row, own in zip(order, house.runner.denoise(steps), strict=True):
             expected = alone(row, needs[row])
             assert isinstance(expected, Reading)
-            assert [near(*pair) for pair in zip(own, expected, strict=True)] == [True] * 5
+            assert [near(*pair) for pair in zip(own, expected, strict=True)] == [True] * 6
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+@torch.inference_mode()
+def test_compiled_canvases_of_any_step_and_temperature_are_read_bit_for_bit_as_each_is_alone(
+    dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network, passes = compile_model(deepcopy(model()).to(dtype)), list[int]()
+    read = network.read
+
+    def count(hidden: Tensor, **options: Any) -> Reading:
+        passes.append(len(hidden))
+        return read(hidden, **options)
+
+    monkeypatch.setattr(network, "read", count)
+    house = House(network)
+    house.runner.encode(house.pieces((17, 1, 8)))
+    soft = torch.randn(CANVAS, 16, generator=torch.Generator().manual_seed(5)).to(dtype)
+    needs = [
+        canvas(0, soft=soft, pins=PINS[0]),
+        canvas(1, temperature=0.4, logits_at=(2, 5)),
+        canvas(2, soft=-soft, with_soft=False, proposal_temperature=0.0),
+    ]
+    together = house.runner.denoise([Step(table, need) for table, need in zip(house.tables, needs, strict=True)])
+    assert passes == [3 * CANVAS]
+    for row, own in enumerate(together):
+        expected = alone(row, needs[row], network)
+        assert isinstance(expected, Reading)
+        assert [same(*pair) for pair in zip(own, expected, strict=True)] == [True] * 6
 
 
 @torch.inference_mode()

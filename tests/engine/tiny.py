@@ -3,9 +3,9 @@
 No test lives here.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -15,11 +15,13 @@ import torch
 from mezzotint.decoding.canvas import Pins, pin_positions
 from mezzotint.decoding.generate import Limits, generate_blocks, generate_tokens
 from mezzotint.decoding.params import SamplingParams
+from mezzotint.decoding.policy import SMALL_MODEL
 from mezzotint.decoding.program import Block, Draft, Event, Finished, Prefilled
 from mezzotint.decoding.receipt import write_receipt
 from mezzotint.decoding.sampler import SAMPLERS
 from mezzotint.decoding.verify import generate_guessed, generate_verified
 from mezzotint.engine.config import EngineConfig
+from mezzotint.engine.costs import CostBook
 from mezzotint.engine.engine import Engine
 from mezzotint.engine.memory import Memory
 from mezzotint.engine.request import Done, Failed, Outcome, Request, Told
@@ -28,10 +30,11 @@ from mezzotint.model.assistant_config import AssistantConfig
 from mezzotint.model.config import LayerShape, ModelConfig
 from mezzotint.model.diffusion_gemma import DiffusionGemma
 from mezzotint.train.lab import initialise
-from mezzotint.types import ContextPairs, Guess, Receipt
+from mezzotint.types import Channel, ContextPairs, Guess, Receipt
 
 V, CANVAS, CONTEXT, END = 40, 8, 96, 1
-LIMITS = Limits(vocab_size=V, canvas_length=CANVAS, max_positions=CONTEXT, end_ids=(END,))
+OPEN, CLOSE = 0, 5  # of thoughts, which a greedy request begins often
+LIMITS = Limits(vocab_size=V, canvas_length=CANVAS, max_positions=CONTEXT, end_ids=(END,), channel=Channel(OPEN, CLOSE))
 DEFAULTS = replace(SAMPLERS["report"], budget=4, entropy_bound=4.0)
 NOBODY: Mapping[int, Pins] = {}
 PINS = {0: pin_positions({0: 11, 5: 12}, CANVAS), 1: pin_positions({7: 13}, CANVAS)}
@@ -82,20 +85,39 @@ ASKED: dict[str, SamplingParams] = {
     "mtp, narrow": replace(AR, decoder="mtp", temperature=0.0, ignore_eos=True, draft_tokens=2),
     "mtp, greedy": replace(AR, decoder="mtp", temperature=0.0, ignore_eos=True, max_tokens=30),
     "mtp, wide": replace(AR, decoder="mtp", draft_tokens=18, max_tokens=30),
+    "thoughtful": replace(DIFFUSION, ignore_eos=True, max_tokens=25, thinking_budget=3, steps=2),
+    "ar, thoughtful": replace(AR, temperature=0.0, ignore_eos=True, max_tokens=25, thinking_budget=2),
+    "verified, thoughtful": replace(AR, decoder="verified", temperature=0.0, thinking_budget=0, answer_reserve=3),
+    "mtp, thoughtful": replace(AR, decoder="mtp", temperature=0.0, ignore_eos=True, max_tokens=20, answer_reserve=15),
     "verified, with tails": replace(AR, decoder="verified", draft_tokens=7, draft_steps=1, draft_tail="tail+soft"),
 }
 
 # What the engine must equal, by decoder.
 PLAIN: dict[str, Callable[..., Iterator[Event]]] = {
     "diffusion": lambda network, request, seed: generate_blocks(
-        network, list(request.prompt), request.params, seed, LIMITS, defaults=DEFAULTS, pins=request.pins
+        network,
+        list(request.prompt),
+        request.params,
+        seed,
+        LIMITS,
+        defaults=DEFAULTS,
+        pins=request.pins,
+        stopper=request.stopper,
     ),
-    "ar": lambda network, request, seed: generate_tokens(network, list(request.prompt), request.params, seed, LIMITS),
+    "ar": lambda network, request, seed: generate_tokens(
+        network, list(request.prompt), request.params, seed, LIMITS, stopper=request.stopper
+    ),
     "verified": lambda network, request, seed: generate_verified(
-        network, list(request.prompt), request.params, seed, LIMITS, defaults=DEFAULTS
+        network, list(request.prompt), request.params, seed, LIMITS, defaults=DEFAULTS, stopper=request.stopper
     ),
     "mtp": lambda network, request, seed: generate_guessed(
-        network, drafter(network.config.sliding_window), list(request.prompt), request.params, seed, LIMITS
+        network,
+        drafter(network.config.sliding_window),
+        list(request.prompt),
+        request.params,
+        seed,
+        LIMITS,
+        stopper=request.stopper,
     ),
 }
 
@@ -149,6 +171,28 @@ def tokens_of(seed: int, count: int) -> tuple[int, ...]:
     return tuple(torch.randint(2, V, (count,), generator=torch.Generator().manual_seed(seed)).tolist())
 
 
+@dataclass(frozen=True)
+class Runs:
+    """Ends an answer where so many odd tokens follow one another, whatever came before. A `Stopper` of the tests.
+
+    seen: odd tokens in a row so far, in a list of one.
+    """
+
+    length: int
+    seen: list[int] = field(default_factory=lambda: [0], compare=False)
+
+    def count_kept(self, ids: Sequence[int]) -> int | None:
+        for index, id in enumerate(ids):
+            assert self.seen[0] < self.length, "nothing follows the end"
+            self.seen[0] = (self.seen[0] + 1) * (id % 2)
+            if self.seen[0] == self.length:
+                return index + 1
+        return None
+
+    def restart(self) -> "Runs":
+        return Runs(self.length)
+
+
 def request(id: str, prompt: int | tuple[int, ...] = 10, params: SamplingParams = DIFFUSION, **given: Any) -> Request:
     """A request; a prompt may be given as its length."""
     ids = tokens_of(prompt, prompt) if isinstance(prompt, int) else prompt
@@ -168,20 +212,22 @@ class Answer(NamedTuple):
 
 def alone(asked: Request, window: int = 6) -> Answer:
     """The answer of the plain loop."""
-    return _alone(window, asked.prompt, asked.params, asked.pins is PINS)
+    assert isinstance(asked.stopper, Runs | None), "known by its value"
+    return _alone(window, asked.prompt, asked.params, asked.pins is PINS, asked.stopper)
 
 
 @cache
-def _alone(window: int, prompt: tuple[int, ...], params: SamplingParams, pinned: bool) -> Answer:
+def _alone(window: int, prompt: tuple[int, ...], params: SamplingParams, pinned: bool, stopper: Runs | None) -> Answer:
     assert params.seed is not None
-    asked = Request(id="alone", prompt=prompt, params=params, pins=PINS if pinned else NOBODY)
+    asked = Request(id="alone", prompt=prompt, params=params, pins=PINS if pinned else NOBODY, stopper=stopper)
     with torch.inference_mode():
         events = tuple(PLAIN[params.decoder](model(window), asked, params.seed))
     blocks = [event for event in events if isinstance(event, Block)]
     finished = events[-1]
     assert isinstance(finished, Finished)
     sampler = params.resolve_sampler(DEFAULTS) if params.decoder in ("diffusion", "verified") else None
-    return Answer(events, write_receipt(len(prompt), blocks, finished, params, sampler, params.seed, CANVAS))
+    costs = SMALL_MODEL if params.decoder == "verified" else None
+    return Answer(events, write_receipt(len(prompt), blocks, finished, params, sampler, params.seed, CANVAS, costs))
 
 
 def engine(
@@ -190,15 +236,25 @@ def engine(
     pages: tuple[int, int] | None = None,
     clock: Callable[[], float] = lambda: 0.0,
     guesses: bool = False,
+    hasty: bool = False,
     **config: Any,
 ) -> Engine:
-    """An engine; pages: of the full and the sliding group, instead of plenty. guesses: whether it has a drafter."""
+    """An engine that weighs drafts as the plain loop does.
+
+    pages: of the full and the sliding group, instead of plenty. guesses: whether it has a drafter. hasty: whether it
+    lets a row in where full layers could hold it now, whatever others will need, so that rows often have to yield.
+    """
     given = EngineConfig(**{"memory_bytes": 2**20, "page_size": 4, **config})
     network = network or model()
     divide = "mezzotint.engine.engine.divide_memory"
     with patch(divide, return_value=Memory(*pages)) if pages else nullcontext():
         guessing = drafter(network.config.sliding_window) if guesses else None
-        return Engine(network, LIMITS, given, defaults=DEFAULTS, drafter=guessing, clock=clock)
+        costs = CostBook(network, LIMITS, SMALL_MODEL)
+        made = Engine(network, LIMITS, given, defaults=DEFAULTS, drafter=guessing, costs=costs, clock=clock)
+    if hasty:
+        soon = made.room._soon
+        made.room._need = lambda row, match, claims: Memory(soon(row).full, 0)  # type: ignore[method-assign]
+    return made
 
 
 def guess(asked: Iterable[Request]) -> bool:

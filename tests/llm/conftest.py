@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from mezzotint import LLM
+from mezzotint.decoding.policy import SMALL_MODEL
 from tests.llm.tiny import watch, write
 
 
@@ -15,7 +16,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def llm(folder: Path) -> LLM:
-    return LLM(str(folder))
+    return LLM(str(folder), costs=SMALL_MODEL)
 
 
 @pytest.fixture

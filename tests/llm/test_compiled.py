@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from mezzotint import LLM
+from mezzotint.decoding.policy import SMALL_MODEL
 from mezzotint.model import native
 from tests.llm.tiny import ASKED, CHAT, answer
 from tests.model.compiler import needs_compiler
@@ -13,7 +14,7 @@ from tests.model.compiler import needs_compiler
 @needs_compiler
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_a_compiled_checkpoint_writes_what_the_plain_one_writes(folder: Path, dtype: str) -> None:
-    plain, compiled = LLM(str(folder), dtype=dtype), LLM(str(folder), dtype=dtype, compiled=True)
+    plain, compiled = (LLM(str(folder), dtype=dtype, compiled=fast, costs=SMALL_MODEL) for fast in (False, True))
     assert compiled.model.compiled
     assert not plain.model.compiled
     for params in ASKED.values():

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from mezzotint import LLM, SamplingParams
+from mezzotint.decoding.policy import SMALL_MODEL
 from mezzotint.text.prompt import PromptEncoder
 from tests.llm.tiny import ASKED, CHAT, answer
 
@@ -24,6 +25,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"threads": 1.5}, "threads is 1.5; give a whole number from 1 up"),
     ({"threads": True}, "threads is True; give a whole number from 1 up"),
     ({"threads": "2"}, "threads is '2'; give a whole number from 1 up"),
+    ({"memory_bytes": 0}, "memory_bytes is 0; give None or at least 1"),
 ]
 
 
@@ -58,7 +60,7 @@ def test_threads_are_set_and_none_leaves_them(folder: Path, monkeypatch: pytest.
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_a_small_checkpoint_runs_on_fused_layers_and_writes_what_the_plain_ones_write(folder: Path, dtype: str) -> None:
-    fused, plain = (LLM(str(folder), dtype=dtype) for _ in range(2))
+    fused, plain = (LLM(str(folder), dtype=dtype, costs=SMALL_MODEL) for _ in range(2))
     assert not set(map(id, fused.model.runners)) & set(map(id, fused.model.layers))
     plain.model.runners = list(plain.model.layers)
     for params in ASKED.values():
@@ -68,7 +70,7 @@ def test_a_small_checkpoint_runs_on_fused_layers_and_writes_what_the_plain_ones_
 def test_a_checkpoint_too_large_to_hold_its_layers_twice_runs_on_plain_ones(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mezzotint.llm.layer_bytes", lambda model: 1 << 30)
+    monkeypatch.setattr("mezzotint.llm.checkpoint.layer_bytes", lambda model: 1 << 30)
     large = LLM(str(folder))
     assert list(large.model.runners) == list(large.model.layers)
 
@@ -76,7 +78,7 @@ def test_a_checkpoint_too_large_to_hold_its_layers_twice_runs_on_plain_ones(
 def test_keys_and_values_that_no_memory_holds_are_refused_before_any_work(
     llm: LLM, forwards: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mezzotint.llm.available_bytes", lambda device: 1000)
+    monkeypatch.setattr("mezzotint.llm.entry.available_bytes", lambda device: 1000)
     with pytest.raises(ValueError, match=r"keys and values of .* tokens need .* bytes and cpu has 1,000"):
         llm.generate([1, 2, 3], SamplingParams(max_tokens=8))
     assert not forwards

@@ -120,8 +120,9 @@ def fold(events: Iterable[Event]) -> Folded:
 
 
 def timeless(completion: Completion) -> Completion:
-    """A completion that equals another one's, however long either took."""
-    return replace(completion, receipt=replace(completion.receipt, prefill_s=0.0, generation_s=0.0))
+    """A completion that equals another one's, however long either took, and whatever an earlier one spared it."""
+    untimed = replace(completion.receipt, cached_tokens=0, queue_s=0.0, prefill_s=0.0, generation_s=0.0)
+    return replace(completion, receipt=untimed)
 
 
 def timeless_event(event: Event) -> Event:
