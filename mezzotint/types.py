@@ -20,6 +20,7 @@ class Reading(NamedTuple):
 
     argmax, proposal: [N] int64. entropy (nats, at the sampler's temperature) and log_prob (of the proposal, at the
     proposal's temperature): [N] float32 or wider. soft: [N, D] soft embedding in the weights' dtype, or None.
+    logits: [K, V] of K states that were asked for, or None.
     """
 
     argmax: Tensor
@@ -27,6 +28,14 @@ class Reading(NamedTuple):
     entropy: Tensor
     log_prob: Tensor
     soft: Tensor | None
+    logits: Tensor | None = None
+
+
+class Score(NamedTuple):
+    """A token's log-probability in nats, and those of the likeliest ids at its place, the likeliest first."""
+
+    logprob: float
+    top: tuple[tuple[int, float], ...]
 
 
 class Guess(NamedTuple):
@@ -39,6 +48,14 @@ class Guess(NamedTuple):
     hidden: Tensor
     at: int
     size: int
+
+
+class Channel(NamedTuple):
+    """The ids that thoughts open and close with; behind one of `leaving` they are over without being closed."""
+
+    opening: int
+    closing: int
+    leaving: tuple[int, ...] = ()
 
 
 class KeyValues(Protocol):
@@ -92,6 +109,11 @@ class Network(Protocol):
     ) -> Reading:
         """One pass over the vocabulary for hidden [N, D]; uniforms [N] float64 in [0, 1) decide the proposals."""
 
+    def read_logits(
+        self, logits: Tensor, *, temperature: float, proposal_temperature: float, uniforms: Tensor, with_soft: bool
+    ) -> Reading:
+        """What `read` says, of logits [N, V] that may have been shaped; −∞ counts nowhere."""
+
 
 class Constraint(Protocol):
     """A grammar's place in one growing answer, on token ids. Ends of turn are no part of it: they are the decoder's.
@@ -130,6 +152,19 @@ class Constraint(Protocol):
         """Whether it is whole and nothing more may follow."""
 
 
+class Stopper(Protocol):
+    """What ends one growing answer besides its end tokens and its length, on token ids."""
+
+    def count_kept(self, ids: Sequence[int]) -> int | None:
+        """Take further ids that are final.
+
+        Returns: how many of them stand, up to and including the one that ends the answer; None while it goes on.
+        """
+
+    def restart(self) -> Stopper:
+        """The same, before any id."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Receipt:
     """What one request cost. Times in seconds, the rest in tokens or forwards.
@@ -139,6 +174,10 @@ class Receipt:
     encodes: forwards of the target model after prefill; where tokens are drawn one by one, with or without drafts, the
     one that yields the first token counts.
     cached_tokens: prompt tokens that a prefix seen before spared. queue_s: before the first admission.
+    break_even: the acceptance, of each draft behind accepted ones, from which `verified` is no slower than `ar` would
+    have been; it is 1 where drafting never pays, None for other decoders.
+    overridden_tokens: where a grammar refused the model's likeliest token. forced_tokens: where it, or a bound on
+    thinking, left no choice.
     drafted_tokens, accepted_tokens: drafts that were verified, and those that were kept. draft_forwards: a drafter's.
     """
 
@@ -152,10 +191,13 @@ class Receipt:
     step_budget: int = 0
     canvas_length: int = 0
     entropy_bound: float | None = None
+    break_even: float | None = None
     encodes: int = 0
     drafted_tokens: int = 0
     accepted_tokens: int = 0
     draft_forwards: int = 0
+    overridden_tokens: int = 0
+    forced_tokens: int = 0
     cached_tokens: int = 0
     queue_s: float = 0.0
     prefill_s: float = 0.0

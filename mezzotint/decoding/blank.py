@@ -15,9 +15,9 @@ class Blank(NamedTuple):
     capacity: int
     pins: Pins
 
-    def keep(self, tokens: Sequence[int], surplus: Collection[int]) -> list[int]:
-        """What of a finished canvas's tokens fills the blank: those that are no `surplus` id."""
-        return [token for token in tokens[: self.capacity] if token not in surplus]
+    def places(self, tokens: Sequence[int], surplus: Collection[int]) -> list[int]:
+        """Where in a finished canvas stands what fills the blank: tokens of it that are no `surplus` id."""
+        return [place for place, token in enumerate(tokens[: self.capacity]) if token not in surplus]
 
 
 def lay_blank(behind: Sequence[int], most: int, width: int, fill_id: int) -> Blank:

@@ -1,6 +1,6 @@
 """A draft on a canvas: where it starts, its denoising steps and what they propose; who accepts it is verify."""
 
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 
 from mezzotint.decoding.canvas import pin_positions
-from mezzotint.decoding.generate import as_row
+from mezzotint.decoding.guide import Guide
 from mezzotint.decoding.policy import Plan, Policy
 from mezzotint.decoding.program import Denoise, Draft
 from mezzotint.decoding.random import SeededCanvas, position_uniforms
-from mezzotint.decoding.sampler import Draws, Sampler, start_canvas, update_canvas
+from mezzotint.decoding.sampler import Draws, Sampler, as_row, start_canvas, update_canvas
 from mezzotint.decoding.stop import cut_answer
 from mezzotint.types import Reading
 
@@ -28,8 +28,18 @@ class Drafting:
     seed: int
     vocab_size: int
     window: int | None
-    ends: Collection[int]
     keep_soft: bool
+
+
+class Place(NamedTuple):
+    """Where a draft goes: behind `at` encoded tokens, `tokens` that are settled but not encoded, and those due behind
+    them; `round` counts.
+    """
+
+    tokens: list[int]
+    due: list[int]
+    at: int
+    round: int
 
 
 class Tail(NamedTuple):
@@ -40,8 +50,8 @@ class Tail(NamedTuple):
 
 
 class Drafted(NamedTuple):
-    """Tokens behind the pinned one up to the first end, their entropies in nats, Â after each step, the last soft
-    embedding [w, D].
+    """Tokens behind the pinned ones up to the first end, their entropies in nats, Â after each step, and the last soft
+    embedding [w, D] from the last pinned one on.
     """
 
     tokens: list[int]
@@ -55,15 +65,16 @@ FRESH = Tail({}, None)
 
 
 def draft_canvas(
-    token: int, at: int, block: int, plan: Plan, tail: Tail, policy: Policy, drafting: Drafting
+    place: Place, plan: Plan, tail: Tail, policy: Policy, drafting: Drafting, guide: Guide
 ) -> Generator[Denoise | Draft, Reading, Drafted]:
-    """Denoise a canvas behind `at` tokens, its first position pinned to `token`, as long as it pays.
+    """Denoise a canvas whose first positions are pinned to what is known there, as long as it pays.
 
     Proposals are drawn as ar draws at these positions, with its numbers and at its temperature, so that they agree
-    with it wherever both believe the same.
+    with it wherever both believe the same. What the guide would not let ar draw is no draft.
     """
-    pins = pin_positions({0: token}, plan.width)
-    noise = SeededCanvas(seed=drafting.seed, block=block, width=plan.width, vocab_size=drafting.vocab_size)
+    at, known, due = place.at, len(place.tokens) + len(place.due), place.due
+    pins = pin_positions(dict(enumerate([*place.tokens, *due])), plan.width)
+    noise = SeededCanvas(seed=drafting.seed, block=place.round, width=plan.width, vocab_size=drafting.vocab_size)
     uniforms = position_uniforms(drafting.seed, at, plan.width)
     state = start_canvas(_begin(noise.first_canvas(), tail)[None], pins)
     soft = None if tail.soft is None else tail.soft[: plan.width]
@@ -84,20 +95,22 @@ def draft_canvas(
         soft = reading.soft
         draws = Draws(noise.noise(step)[None], noise.routes(step)[None])
         state = update_canvas(drafting.sampler, state, as_row(reading), draws, pins, drafting.vocab_size)
-        proposed = reading.proposal[1:].tolist()
-        tokens = cut_answer(proposed, len(proposed), drafting.ends).tokens
-        entropies = reading.entropy[1 : len(tokens) + 1].tolist()
+        proposed = reading.proposal[known:].tolist()
+        tokens = cut_answer(proposed, len(proposed), guide.ends).tokens
+        tokens = tokens[: guide.count_valid([*due, *tokens]) - len(due)]
+        entropies = reading.entropy[known : known + len(tokens)].tolist()
         expected.append(policy.acceptance.expect(entropies))
-        yield Draft(block, state.step, proposed, state.accepted[0, 1:].tolist())
+        yield Draft(place.round, state.step, proposed, state.accepted[0, known:].tolist())
         if bool(state.done.all()) or not policy.goes_on(plan, expected):
-            return Drafted(tokens, entropies, expected, soft if drafting.keep_soft else None)
+            kept = None if soft is None or not drafting.keep_soft else soft[known - 1 :]
+            return Drafted(tokens, entropies, expected, kept)
 
 
 def keep_tail(drafts: Sequence[int], accepted: int, logits: Tensor, soft: Tensor | None, longest: int) -> Tail:
     """What of drafts [k] behind the first rejected one stands where it stood, `accepted` + 1 positions further left.
 
     logits [k + 1, V]: row j is what the causal pass says of draft j. A draft stays if it surprises by less than 2 nats.
-    soft: [w, D] or None; where nothing stays, and at the pinned position, it is zero as on a first step.
+    soft: [w, D] or None; where nothing stays it is zero as on a first step.
     """
     beliefs = logits[: len(drafts)].log_softmax(-1)
     first = accepted + 1

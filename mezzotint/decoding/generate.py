@@ -1,18 +1,35 @@
 """The whole method for one prompt, block by block or token by token: what every fast path must equal."""
 
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from itertools import count
 
-from mezzotint.decoding.canvas import Pins, no_pins
+import torch
+
+from mezzotint.decoding.agree import agree
+from mezzotint.decoding.canvas import Pins, no_pins, pin_positions
+from mezzotint.decoding.conflicts import check_conflicts
+from mezzotint.decoding.guide import Guide
+from mezzotint.decoding.limits import Limits, check_pins, required_positions
 from mezzotint.decoding.params import SamplingParams
 from mezzotint.decoding.program import Block, Denoise, Draft, Encode, Event, Finished, Prefilled, Program, Told, drive
-from mezzotint.decoding.propose import draw_at
 from mezzotint.decoding.random import CanvasRandomness, SeededCanvas
-from mezzotint.decoding.sampler import SAMPLERS, CanvasState, Draws, Sampler, start_canvas, update_canvas
+from mezzotint.decoding.sampler import (
+    SAMPLERS,
+    CanvasState,
+    Draws,
+    Sampler,
+    as_row,
+    cut_row,
+    cut_state,
+    start_canvas,
+    update_canvas,
+)
+from mezzotint.decoding.score import commit_block, encode_prompt
+from mezzotint.decoding.shape import Shape, shape_canvas
 from mezzotint.decoding.stop import cut_answer
-from mezzotint.types import Cache, Network, Reading
+from mezzotint.decoding.thoughts import bound_thoughts
+from mezzotint.types import Cache, Constraint, Network, Reading, Stopper
 
 __all__ = [
     "Block",
@@ -21,7 +38,6 @@ __all__ = [
     "Finished",
     "Limits",
     "Prefilled",
-    "as_row",
     "check_pins",
     "denoise_blocks",
     "denoise_canvas",
@@ -35,16 +51,6 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """What the checkpoint fixes: sizes in tokens, and the ids that end a turn."""
-
-    vocab_size: int
-    canvas_length: int
-    max_positions: int
-    end_ids: Collection[int]
-
-
 def generate_blocks(
     network: Network,
     prompt: list[int],
@@ -54,16 +60,20 @@ def generate_blocks(
     *,
     defaults: Sampler = SAMPLERS["report"],
     pins: Mapping[int, Pins] | None = None,
+    stopper: Stopper | None = None,
     window: int | None = None,
 ) -> Iterator[Event]:
-    """Denoise one block after another behind `prompt` until an end token or max_tokens.
+    """Denoise one block after another behind `prompt` until an end token, where `stopper` ends it, or max_tokens.
 
     pins: given tokens by block. window: context tokens that sliding layers show to a canvas (None = W − 1).
     The last block is not encoded (contract 2).
-    Raises: ValueError if prompt and reserved canvases exceed the context, or pins lie outside these canvases.
+    Raises: ValueError if prompt and reserved canvases exceed the context, pins lie outside these canvases, or options
+    exclude each other.
     """
-    randomness = seeded_blocks(seed, limits)
-    return settle_blocks(network, prompt, params, randomness, limits, defaults=defaults, pins=pins or {}, window=window)
+    randomness, given = seeded_blocks(seed, limits.of(params)), pins or {}
+    return settle_blocks(
+        network, prompt, params, randomness, limits, defaults=defaults, pins=given, stopper=stopper, window=window
+    )
 
 
 def seeded_blocks(seed: int, limits: Limits) -> Callable[[int], SeededCanvas]:
@@ -81,12 +91,16 @@ def settle_blocks(
     *,
     defaults: Sampler,
     pins: Mapping[int, Pins],
+    stopper: Stopper | None = None,
     window: int | None,
 ) -> Iterator[Event]:
     """generate_blocks with any randomness, given by block; a parity test replays the reference's."""
-    capacity = required_positions(len(prompt), params, limits)
+    check_conflicts(params, limits, is_stopped=stopper is not None, is_pinned=bool(pins))
+    capacity, limits = required_positions(len(prompt), params, limits), limits.of(params)
     check_pins(pins, blocks=(capacity - len(prompt)) // limits.canvas_length, limits=limits)
-    program = denoise_blocks(prompt, params, randomness, limits, defaults=defaults, pins=pins, window=window)
+    program = denoise_blocks(
+        prompt, params, randomness, limits, defaults=defaults, pins=pins, stopper=stopper, window=window
+    )
     events: Iterator[Event] = drive(program, network, network.new_kv(1, capacity))
     yield from events
 
@@ -99,31 +113,44 @@ def denoise_blocks(
     *,
     defaults: Sampler,
     pins: Mapping[int, Pins],
+    stopper: Stopper | None = None,
     window: int | None = None,
 ) -> Program:
-    """The program of decoder `diffusion`; see generate_blocks."""
-    sampler, width = params.resolve_sampler(defaults), limits.canvas_length
-    yield Encode(prompt, 0, 0)
-    yield Prefilled(len(prompt))
+    """The program of decoder `diffusion`; see generate_blocks.
+
+    Where thoughts have to close a block is cut, the closing token written, and the next canvas starts behind it. One
+    that has to begin with that token has it pinned.
+    """
+    sampler, limits = params.resolve_sampler(defaults), limits.of(params)
+    stopper, thoughts = stopper and stopper.restart(), bound_thoughts(prompt, params, limits)
+    scored = params.logprobs is not None
+    encoded = yield from encode_prompt(prompt, params, read=int(scored), width=limits.canvas_length)
     ends = () if params.ignore_eos else limits.end_ids
+    at = len(prompt)
     for block in count():
-        at = len(prompt) + block * width
+        room = params.max_tokens - (at - len(prompt))
+        given = pins.get(block, no_pins(limits.canvas_length))
+        if thoughts is not None and thoughts.must_close(room):
+            given = pin_positions({0: thoughts.closing}, limits.canvas_length)
         state = yield from denoise_canvas(
             at,
             sampler,
             randomness(block),
-            pins.get(block, no_pins(width)),
+            given,
             limits,
             temperature=params.temperature,
             window=window,
+            shape=shape_canvas(params, limits, at - len(prompt)),
+            drop_behind=ends if params.drop_after_end else (),
             tell=partial(_draft, block),
         )
-        cut = cut_answer(state.output[0].tolist(), params.max_tokens - block * width, ends)
-        yield Block(block, cut.tokens, state.step)
+        cut = cut_answer(state.output[0].tolist(), room, ends, stopper, thoughts)
+        told = Block(block, cut.tokens, state.step, uncertainty=_doubts(state, cut.tokens) if scored else None)
+        encoded = yield from commit_block(told, at, encoded, params, is_last=bool(cut.reason))
         if cut.reason:
-            yield Finished(cut.reason, encodes=block)
+            yield Finished(cut.reason, encodes=block + scored, forced=0 if thoughts is None else thoughts.forced)
             return
-        yield Encode(state.output[0].tolist(), at, 0)
+        at += len(cut.tokens)
 
 
 def settle_canvas(
@@ -164,104 +191,97 @@ def denoise_canvas(
     *,
     temperature: float,
     window: int | None,
+    shape: Shape | None = None,
+    drop_behind: Collection[int] = (),
     tell: Callable[[CanvasState], Told],
 ) -> Generator[Denoise | Told, Reading, CanvasState]:
     """The program of one canvas behind `at` tokens of context; see settle_canvas.
 
+    drop_behind: ids behind which nothing is denoised any longer once one was accepted and has stood for two steps.
     tell: what to yield of the state after each step. Returns: the last state.
     """
     state = start_canvas(randomness.first_canvas()[None], pins)
     soft = None
     while not bool(state.done.all()):
-        step = state.step
+        step, width = state.step, state.canvas.shape[1]
         reading = yield Denoise(
             canvas=state.canvas[0],
             at=at,
             soft=soft,
             temperature=sampler.temperature(step),
             proposal_temperature=sampler.proposal_temperature(step, temperature),
-            uniforms=randomness.uniforms(step),
+            uniforms=randomness.uniforms(step)[:width],
             with_soft=step + 1 < sampler.budget,
             pins=pins,
             window=window,
+            shape=shape,
         )
-        routes = randomness.routes(step)[None] if sampler.rule == "ddim" else None
-        draws = Draws(randomness.noise(step)[None], routes)
-        state = update_canvas(sampler, state, as_row(reading), draws, pins, limits.vocab_size)
-        soft = reading.soft
+        routes = randomness.routes(step)[None, :width] if sampler.rule == "ddim" else None
+        row, draws = as_row(reading), Draws(randomness.noise(step)[None, :width], routes)
+        moved = update_canvas(sampler, state, row, draws, pins, limits.vocab_size)
+        if drop_behind and (kept := _find_width(state, moved, pins, drop_behind)) < width:
+            # The step is taken again, as if the canvas had been narrow: it may have converged by now.
+            pins, draws = Pins(pins.mask[:kept], pins.tokens[:kept]), draws.cut(kept)
+            moved = update_canvas(sampler, cut_state(state, kept), cut_row(row, kept), draws, pins, limits.vocab_size)
+        state, soft = moved, None if reading.soft is None else reading.soft[: moved.canvas.shape[1]]
         yield tell(state)
     return state
 
 
+def _find_width(before: CanvasState, after: CanvasState, pins: Pins, ends: Collection[int]) -> int:
+    """How many positions of a canvas go on: all up to the first settled end. Pins are never dropped."""
+    width = after.canvas.shape[1]
+    if before.argmax is None or after.argmax is None:
+        return width
+    stands = (after.argmax == before.argmax)[0] & after.accepted[0] & torch.isin(after.output[0], torch.tensor([*ends]))
+    first = int(stands.to(torch.uint8).argmax())
+    return first + 1 if bool(stands[first]) and not bool(pins.mask[first + 1 :].any()) else width
+
+
 def generate_tokens(
-    network: Network, prompt: list[int], params: SamplingParams, seed: int, limits: Limits
+    network: Network,
+    prompt: list[int],
+    params: SamplingParams,
+    seed: int,
+    limits: Limits,
+    constraint: Constraint | None = None,
+    stopper: Stopper | None = None,
 ) -> Iterator[Event]:
     """Draw one token after another with the causal forward; the last token drawn is not encoded.
 
-    The forward that yields the first token is the prompt's; it counts as one (contract 1).
+    constraint: a grammar at its beginning. What it leaves no choice about needs no forward of its own. stopper: what
+    ends the answer besides its end tokens. The forward that yields the first token is the prompt's; it counts as one
+    (contract 1).
     """
     kv = network.new_kv(1, required_positions(len(prompt), params, limits))
-    events: Iterator[Event] = drive(draw_tokens(prompt, params, seed, limits), network, kv)
+    guide = Guide(prompt, params, seed, limits, constraint, stopper)
+    events: Iterator[Event] = drive(draw_tokens(prompt, params, guide, limits), network, kv)
     yield from events
 
 
-def draw_tokens(prompt: list[int], params: SamplingParams, seed: int, limits: Limits) -> Program:
-    """The program of decoder `ar`; see generate_tokens."""
-    encoded = yield Encode(prompt, 0, 1)
-    yield Prefilled(len(prompt))
-    ends = () if params.ignore_eos else limits.end_ids
-    for drawn in range(params.max_tokens):
-        token = draw_at(encoded.logits[-1], params, seed, len(prompt) + drawn)
-        cut = cut_answer([token], params.max_tokens - drawn, ends)
-        yield Block(drawn, cut.tokens, 0)
-        if cut.reason:
-            yield Finished(cut.reason, encodes=drawn + 1)
+def draw_tokens(prompt: list[int], params: SamplingParams, guide: Guide, limits: Limits) -> Program:
+    """The program of decoder `ar`; see generate_tokens. Tokens that are due and have to be scored are its drafts."""
+    most = limits.canvas_length - 1
+    encoded = yield from encode_prompt(prompt, params, read=1, width=limits.canvas_length)
+    assert encoded is not None
+    at, ahead = len(prompt), list[int]()
+    for round_ in count():
+        agreement = agree(encoded.logits[-1 - len(ahead) :], ahead, guide, at)
+        yield Block(round_, agreement.tokens, 0, guide.take_scores())
+        if guide.reason:
+            yield guide.finish(encodes=round_ + 1)
             return
-        encoded = yield Encode([token], len(prompt) + drawn, 1)
+        new, start = agreement.tokens[len(ahead) :], at + len(ahead)
+        ahead = guide.peek(most)  # unscored there is nothing: it is settled by now
+        encoded = yield Encode([*new, *ahead], start, 1 + len(ahead))
+        at = start + len(new)
 
 
-def required_positions(prompt_tokens: int, params: SamplingParams, limits: Limits) -> int:
-    """Positions that a request may touch: whole canvases under diffusion, else max_tokens.
-
-    Raises: ValueError if they exceed the context, or the prompt is empty.
-    """
-    if not prompt_tokens:
-        raise ValueError("the prompt has 0 tokens; give at least 1 (chat templates begin with <bos>)")
-    width = limits.canvas_length if params.decoder == "diffusion" else 1
-    reserved = -(-params.max_tokens // width) * width
-    if prompt_tokens + reserved > limits.max_positions:
-        raise ValueError(
-            f"prompt of {prompt_tokens} tokens + {reserved} for max_tokens {params.max_tokens} exceed "
-            f"the context of {limits.max_positions}; shorten the prompt or ask for fewer tokens"
-        )
-    return prompt_tokens + reserved
-
-
-def check_pins(pins: Mapping[int, Pins], *, blocks: int, limits: Limits) -> None:
-    """Refuse pins of canvases that a request does not have, or of another width, or outside the vocabulary.
-
-    Raises: ValueError naming the block and the remedy.
-    """
-    width, vocab_size = limits.canvas_length, limits.vocab_size
-    for block, given in pins.items():
-        if not 0 <= block < blocks:
-            raise ValueError(f"block {block} has pins, but max_tokens makes {blocks} (from 0 on); raise max_tokens")
-        if len(given.mask) != width:
-            raise ValueError(f"pins of block {block} span {len(given.mask)} tokens; a canvas has {width}")
-        for token in given.tokens[given.mask].tolist():
-            if not 0 <= token < vocab_size:
-                raise ValueError(f"block {block} pins token id {token}; ids go from 0 to {vocab_size - 1}")
-
-
-def as_row(reading: Reading) -> Reading:
-    """A canvas's reading as a batch of one row; the soft embedding goes its own way."""
-    return Reading(
-        argmax=reading.argmax[None],
-        proposal=reading.proposal[None],
-        entropy=reading.entropy[None],
-        log_prob=reading.log_prob[None],
-        soft=None,
-    )
+def _doubts(state: CanvasState, tokens: list[int]) -> tuple[float, ...]:
+    """The denoiser's entropy at each token; 0 where another one than its own was forced."""
+    assert state.entropy is not None
+    told = zip(state.entropy[0].tolist(), state.output[0].tolist(), tokens, strict=False)
+    return tuple(entropy if own == token else 0.0 for entropy, own, token in told)
 
 
 def _draft(block: int, state: CanvasState) -> Draft:

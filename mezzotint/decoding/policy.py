@@ -17,7 +17,7 @@ _BINS, _MEMORY = 16, 512
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
-    """What forwards cost, an autoregressive step being 1, at the batch of the moment; whoever runs them measures it.
+    """What forwards of one request cost, an autoregressive step being 1; whoever runs them measures it.
 
     A denoising step of w positions costs denoise + denoise_token · w, an encode of w tokens
     1 + encode_token · (w − 1). The default was measured on lab: bfloat16, one CPU thread, 160 tokens of context.
@@ -117,6 +117,16 @@ class Policy:
     credit: float = _SLACK
     acceptance: Acceptance = FIRST_GUESS
     growth: tuple[float, int] = (0.0, 0)
+
+    @property
+    def break_even(self) -> float:
+        """The acceptance of each draft from which the least round that may be planned costs no more than ar; 1 = none.
+
+        Rounds of more steps or positions need more.
+        """
+        least = self._fit(self.fixed_width or _LEAST_WIDTH, self.fixed_steps or 1, self.longest)
+        cost = self.costs.round(least.width, least.steps)
+        return break_even(cost) if cost < least.width else 1.0
 
     def plan(self, room: int) -> Plan:
         """The next round, at most `room` positions wide: as the request fixed it, or one that can be paid and may pay.

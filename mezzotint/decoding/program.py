@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from mezzotint.decoding.canvas import Pins
-from mezzotint.types import Cache, ContextPairs, FinishReason, Network, Reading
+from mezzotint.decoding.shape import Shape
+from mezzotint.types import Cache, ContextPairs, FinishReason, Network, Reading, Score
 from mezzotint.types import Guess as Guess
 
 
@@ -38,9 +39,11 @@ class Encoded(NamedTuple):
 class Denoise(NamedTuple):
     """One denoise forward of canvas [C] behind the first `at` tokens of the context, and its reading.
 
-    soft: [C, D] as the last answer gave it, or None. temperature, proposal_temperature, uniforms [C], with_soft: of
-    the reading, see Network.read. pins: whose embeddings stand in the soft embedding that comes back.
-    window: context tokens that sliding layers show (None = W − 1). Answered by a Reading, its fields [C].
+    soft: [C, D] as the last answer gave it, or None; where pins are given it carries the embedding of their token.
+    temperature, proposal_temperature, uniforms [C], with_soft: of the reading, see Network.read.
+    window: context tokens that sliding layers show (None = W − 1). shape: of the logits that are read, or None.
+    logits_at: offsets whose logits, so shaped, are wanted too.
+    Answered by a Reading, its fields [C].
     """
 
     canvas: Tensor
@@ -52,6 +55,8 @@ class Denoise(NamedTuple):
     with_soft: bool
     pins: Pins
     window: int | None
+    shape: Shape | None = None
+    logits_at: tuple[int, ...] = ()
 
 
 class Drafter(Protocol):
@@ -66,9 +71,10 @@ class Drafter(Protocol):
 
 
 class Prefilled(NamedTuple):
-    """The prompt is encoded; generation begins."""
+    """The prompt is encoded; generation begins. scores: of its tokens, the first of which has none, if asked for."""
 
     prompt_tokens: int
+    scores: tuple[Score | None, ...] | None = None
 
 
 class Draft(NamedTuple):
@@ -81,17 +87,24 @@ class Draft(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Final tokens (under ar a single one, else those of a canvas or of a round), and the denoising steps they took."""
+    """Final tokens (under ar a single one, else those of a canvas or of a round), and the denoising steps they took.
+
+    scores: of each token, and uncertainty: the denoiser's entropy at each, in nats, where they were asked for.
+    """
 
     block: int
     tokens: list[int]
     steps: int
+    scores: tuple[Score, ...] | None = None
+    uncertainty: tuple[float, ...] | None = None
 
 
 class Finished(NamedTuple):
     """The request is over. encodes: target forwards after prefill; see contract 1 for ar's first.
 
     drafted, accepted: tokens that a causal pass verified, and those that it kept. guesses: a drafter's forwards.
+    overridden: tokens where a grammar refused the model's likeliest. forced: where it, or a bound on thinking, left no
+    choice.
     """
 
     reason: FinishReason
@@ -99,6 +112,8 @@ class Finished(NamedTuple):
     drafted: int = 0
     accepted: int = 0
     guesses: int = 0
+    overridden: int = 0
+    forced: int = 0
 
 
 Event = Prefilled | Draft | Block | Finished
@@ -139,25 +154,35 @@ def run_encode(need: Encode, network: Network, kv: Cache) -> Encoded | None:
 
 
 def run_denoise(need: Denoise, network: Network, kv: Cache) -> Reading:
-    """Answer a Denoise with one bidirectional forward. Returns: its reading, pins in its soft embedding."""
+    """Answer a Denoise with one bidirectional forward. Returns: its reading."""
     _cut_back(kv, need.at)
-    soft = None if need.soft is None else need.soft[None]
-    hidden = network.denoise(need.canvas[None], kv, soft, window=need.window)
-    reading = network.read(
-        hidden[0],
-        temperature=need.temperature,
-        proposal_temperature=need.proposal_temperature,
-        uniforms=need.uniforms,
-        with_soft=need.with_soft,
-    )
-    return pin_soft(reading, need.pins, network)
+    soft = pin_soft(need, network)
+    hidden = network.denoise(need.canvas[None], kv, None if soft is None else soft[None], window=need.window)
+    return read_canvas(need, hidden[0], network)
 
 
-def pin_soft(reading: Reading, pins: Pins, network: Network) -> Reading:
-    """A reading [C] whose soft embedding, if any, carries the embeddings of pinned tokens."""
-    if reading.soft is None or not bool(pins.mask.any()):
-        return reading
-    return reading._replace(soft=pins.write_soft(reading.soft, network.embed(pins.tokens)))
+def read_canvas(need: Denoise, hidden: Tensor, network: Network) -> Reading:
+    """What hidden [C, D] say: in one pass over the vocabulary, or if their logits are shaped from all of them."""
+    how: Any = {
+        "temperature": need.temperature,
+        "proposal_temperature": need.proposal_temperature,
+        "uniforms": need.uniforms,
+        "with_soft": need.with_soft,
+    }
+    asked = list(need.logits_at)
+    if need.shape is None:
+        reading = network.read(hidden, **how)
+        return reading._replace(logits=network.logits(hidden[asked])) if asked else reading
+    logits = need.shape.adjust(network.logits(hidden))
+    reading = network.read_logits(need.shape.narrow(logits, need.temperature), **how)
+    return reading._replace(logits=logits[asked]) if asked else reading
+
+
+def pin_soft(need: Denoise, network: Network) -> Tensor | None:
+    """The soft embedding [C, D] that goes in, if any: at pinned positions it is that of the given token."""
+    if need.soft is None or not bool(need.pins.mask.any()):
+        return need.soft
+    return need.pins.write_soft(need.soft, network.embed(need.pins.tokens))
 
 
 def _cut_back(kv: Cache, length: int) -> None:

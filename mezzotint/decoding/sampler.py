@@ -89,11 +89,15 @@ class Draws(NamedTuple):
     noise: Tensor
     routes: Tensor | None
 
+    def cut(self, width: int) -> "Draws":
+        """Those of the first `width` positions."""
+        return Draws(self.noise[:, :width], None if self.routes is None else self.routes[:, :width])
+
 
 class CanvasState(NamedTuple):
     """A canvas between steps; `step` counts those taken.
 
-    canvas: [B, C] what the next forward is fed. argmax: [B, C] of the last step, None before the first.
+    canvas: [B, C] what the next forward is fed. argmax, entropy: [B, C] of the last step, None before the first; nats.
     accepted: [B, C] bool, kept by the last step. committed: [B, C] bool, kept for good, by refinement only.
     stable_for: [B] steps. output: [B, C] the block, were it to end now. done: [B] bool.
     """
@@ -101,6 +105,7 @@ class CanvasState(NamedTuple):
     step: int
     canvas: Tensor
     argmax: Tensor | None
+    entropy: Tensor | None
     accepted: Tensor
     committed: Tensor
     stable_for: Tensor
@@ -113,7 +118,36 @@ def start_canvas(noise: Tensor, pins: Pins) -> CanvasState:
     canvas = pins.write(noise)
     nothing = torch.zeros_like(canvas, dtype=torch.bool)
     idle = torch.zeros(canvas.shape[0], dtype=torch.long, device=canvas.device)
-    return CanvasState(0, canvas, None, nothing, nothing, idle, canvas, nothing.any(-1))
+    return CanvasState(0, canvas, None, None, nothing, nothing, idle, canvas, nothing.any(-1))
+
+
+def as_row(reading: Reading) -> Reading:
+    """A canvas's reading as a batch of one row; the soft embedding goes its own way."""
+    return Reading(
+        argmax=reading.argmax[None],
+        proposal=reading.proposal[None],
+        entropy=reading.entropy[None],
+        log_prob=reading.log_prob[None],
+        soft=None,
+    )
+
+
+def cut_row(reading: Reading, width: int) -> Reading:
+    """A reading [B, C] of the first `width` positions."""
+    argmax, proposal, entropy, log_prob = (part[:, :width] for part in reading[:4])
+    return Reading(argmax, proposal, entropy, log_prob, None)
+
+
+def cut_state(state: CanvasState, width: int) -> CanvasState:
+    """A canvas without what stands behind its first `width` positions."""
+    return state._replace(
+        canvas=state.canvas[:, :width],
+        argmax=None if state.argmax is None else state.argmax[:, :width],
+        entropy=None if state.entropy is None else state.entropy[:, :width],
+        accepted=state.accepted[:, :width],
+        committed=state.committed[:, :width],
+        output=state.output[:, :width],
+    )
 
 
 def update_canvas(
@@ -134,6 +168,7 @@ def update_canvas(
         step=state.step + 1,
         canvas=canvas,
         argmax=reading.argmax,
+        entropy=reading.entropy,
         accepted=move.accepted,
         committed=move.committed,
         stable_for=stable_for,

@@ -7,13 +7,13 @@
 Every emitted token is ar's seeded draw behind the tokens before it, whatever the draft, at every temperature.
 """
 
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
-from torch import Tensor
-
-from mezzotint.decoding.draft import FRESH, NO_DRAFT, Drafting, draft_canvas, keep_tail
-from mezzotint.decoding.generate import Limits, required_positions
+from mezzotint.decoding.agree import agree
+from mezzotint.decoding.draft import FRESH, NO_DRAFT, Drafting, Place, draft_canvas, keep_tail
+from mezzotint.decoding.guide import Guide
+from mezzotint.decoding.limits import Limits, required_positions
 from mezzotint.decoding.params import SamplingParams
 from mezzotint.decoding.policy import SMALL_MODEL, Costs, Policy, Round
 from mezzotint.decoding.program import (
@@ -24,38 +24,16 @@ from mezzotint.decoding.program import (
     Event,
     Finished,
     Guess,
-    Prefilled,
     Program,
     drive,
 )
-from mezzotint.decoding.propose import draw_at
 from mezzotint.decoding.sampler import SAMPLERS, Sampler
+from mezzotint.decoding.score import encode_prompt
 from mezzotint.decoding.stop import cut_answer
-from mezzotint.types import FinishReason, Network
+from mezzotint.types import Constraint, Network, Stopper
 
 _STALE = 2  # rounds in a row without an accepted draft after which the next canvas starts fresh
 _GUESSES = 6  # of a round of mtp, as the released drafters' generation_config has it
-
-
-class Agreement(NamedTuple):
-    """How many drafts were accepted, and they with the draw that follows them."""
-
-    accepted: int
-    tokens: list[int]
-
-
-def agree(logits: Tensor, drafts: Sequence[int], seed: int, position: int, params: SamplingParams) -> Agreement:
-    """Accept the drafts that ar would have drawn, up to the first that it would not, and add what it draws there.
-
-    logits: [k + 1, V], row j behind draft j, row 0 behind what stands before them. position: of the first draft.
-    Source: contract 4, 24; drafter-invariant speculation, arXiv:2408.07978.
-    """
-    tokens: list[int] = []
-    for row, draft in zip(logits, [*drafts, None], strict=True):
-        tokens.append(draw_at(row, params, seed, position + len(tokens)))
-        if tokens[-1] != draft:
-            break
-    return Agreement(len(tokens) - 1, tokens)
 
 
 def generate_verified(
@@ -64,6 +42,8 @@ def generate_verified(
     params: SamplingParams,
     seed: int,
     limits: Limits,
+    constraint: Constraint | None = None,
+    stopper: Stopper | None = None,
     *,
     defaults: Sampler = SAMPLERS["report"],
     costs: Costs = SMALL_MODEL,
@@ -75,17 +55,26 @@ def generate_verified(
     window: as in generate_blocks. Raises: ValueError if prompt and max_tokens exceed the context.
     """
     kv = network.new_kv(1, required_positions(len(prompt), params, limits))
-    program = verify_blocks(prompt, params, seed, limits, defaults=defaults, costs=costs, window=window)
+    guide = Guide(prompt, params, seed, limits, constraint, stopper)
+    program = verify_blocks(prompt, params, seed, limits, guide, defaults=defaults, costs=costs, window=window)
     events: Iterator[Event] = drive(program, network, kv)
     yield from events
 
 
 def generate_guessed(
-    network: Network, drafter: Drafter, prompt: list[int], params: SamplingParams, seed: int, limits: Limits
+    network: Network,
+    drafter: Drafter,
+    prompt: list[int],
+    params: SamplingParams,
+    seed: int,
+    limits: Limits,
+    constraint: Constraint | None = None,
+    stopper: Stopper | None = None,
 ) -> Iterator[Event]:
     """The tokens of generate_tokens, guessed by a drafter and verified some at a time. Raises: as generate_verified."""
     kv = network.new_kv(1, required_positions(len(prompt), params, limits))
-    events: Iterator[Event] = drive(guess_blocks(prompt, params, seed, limits), network, kv, drafter)
+    program = guess_blocks(prompt, params, Guide(prompt, params, seed, limits, constraint, stopper), limits)
+    events: Iterator[Event] = drive(program, network, kv, drafter)
     yield from events
 
 
@@ -94,6 +83,7 @@ def verify_blocks(
     params: SamplingParams,
     seed: int,
     limits: Limits,
+    guide: Guide,
     *,
     defaults: Sampler,
     costs: Costs,
@@ -109,7 +99,6 @@ def verify_blocks(
         seed=seed,
         vocab_size=limits.vocab_size,
         window=window,
-        ends=() if params.ignore_eos else limits.end_ids,
         keep_soft=params.draft_tail == "tail+soft",
     )
     policy = Policy(
@@ -119,90 +108,95 @@ def verify_blocks(
         fixed_steps=params.draft_steps,
     )
     tail, failures = FRESH, 0
-    answer = yield from _open(prompt, params, seed, limits)
-    while not answer.reason:
-        plan = policy.plan(answer.room)
+    answer = yield from _open(prompt, params, guide, limits)
+    while not guide.reason:
+        before, place = answer, answer.place(guide, limits)
+        free, known = guide.room - guide.forced, len(place.tokens) + len(place.due)
+        plan = policy.plan(guide.room + len(answer.tokens) - 1)
         drafted = NO_DRAFT
-        if plan.steps:
-            drafted = yield from draft_canvas(answer.token, answer.length, answer.rounds, plan, tail, policy, drafting)
-        drafts, before = drafted.tokens, answer
-        answer = yield from _confirm(answer, drafts, len(drafted.expected), params, seed)
-        accepted, emitted = answer.accepted - before.accepted, before.room - answer.room
+        if plan.steps and plan.width > known:
+            drafted = yield from draft_canvas(place, plan, tail, policy, drafting, guide)
+        answer = yield from _confirm(answer, place, drafted.tokens, len(drafted.expected), guide)
+        # What a grammar forces is free to ar too: it is no token that drafting has gained.
+        emitted, accepted = free - guide.room + guide.forced, answer.accepted - before.accepted
         policy = policy.learn(Round(plan.width, drafted.expected, drafted.entropies, accepted, emitted))
         failures = 0 if accepted else failures + 1
         tail = FRESH
-        if params.draft_tail != "fresh" and accepted < len(drafts) and failures < _STALE:
-            tail = keep_tail(drafts, accepted, answer.encoded.logits, drafted.soft, limits.canvas_length)
-    yield answer.finish()
+        if params.draft_tail != "fresh" and accepted < len(drafted.tokens) and failures < _STALE:
+            logits = answer.encoded.logits[len(place.due) :]
+            tail = keep_tail(drafted.tokens, accepted, logits, drafted.soft, limits.canvas_length)
+    yield answer.finish(guide)
 
 
-def guess_blocks(prompt: list[int], params: SamplingParams, seed: int, limits: Limits) -> Program:
+def guess_blocks(prompt: list[int], params: SamplingParams, guide: Guide, limits: Limits) -> Program:
     """The program of decoder `mtp`; see generate_guessed. The drafter sees the target's state of the last draw."""
-    answer = yield from _open(prompt, params, seed, limits)
-    while not answer.reason:
-        size = min(params.draft_tokens or _GUESSES, answer.room - 1)
+    answer = yield from _open(prompt, params, guide, limits)
+    while not guide.reason:
+        place = answer.place(guide, limits)
+        # Behind what a grammar forced no state is known to guess from.
+        is_known = len(place.tokens) == 1 and not place.due
+        size = min(params.draft_tokens or _GUESSES, guide.room - 1) if is_known else 0
         guesses: list[int] = []
         if size:
-            guesses = yield Guess(answer.token, answer.encoded.hidden[answer.row], answer.length, size)
-        drafts = cut_answer(guesses, size, answer.ends).tokens
-        answer = yield from _confirm(answer, drafts, 0, params, seed)
+            guesses = yield Guess(place.tokens[0], answer.encoded.hidden[answer.row], answer.length, size)
+        drafts = cut_answer(guesses, size, guide.ends).tokens
+        answer = yield from _confirm(answer, place, drafts[: guide.count_valid(drafts)], 0, guide)
         answer = answer._replace(guesses=answer.guesses + size)
-    yield answer.finish()
+    yield answer.finish(guide)
 
 
 class _Answer(NamedTuple):
-    """An answer between rounds: `token` is its last, behind `length` encoded ones; row `row` of `encoded` drew it.
+    """An answer between rounds: `tokens` are its last, not yet encoded, behind `length` encoded ones.
 
-    room: tokens that may yet come. encodes, drafted, accepted, guesses: what it took so far.
+    The first of them was drawn from row `row` of `encoded`, the others are what a grammar forced behind it.
+    encodes, drafted, accepted, guesses: what it took so far.
     """
 
-    token: int
+    tokens: list[int]
     length: int
     encoded: Encoded
     row: int
-    room: int
-    ends: Collection[int]
-    reason: FinishReason | None
     rounds: int = 1
     encodes: int = 1
     drafted: int = 0
     accepted: int = 0
     guesses: int = 0
 
-    def finish(self) -> Finished:
-        assert self.reason
-        return Finished(self.reason, self.encodes, self.drafted, self.accepted, self.guesses)
+    def place(self, guide: Guide, limits: Limits) -> Place:
+        """Where the next draft goes."""
+        return Place(self.tokens, guide.peek(limits.canvas_length - len(self.tokens)), self.length, self.rounds)
+
+    def finish(self, guide: Guide) -> Finished:
+        return guide.finish(self.encodes, self.drafted, self.accepted, self.guesses)
 
 
 def _open(
-    prompt: list[int], params: SamplingParams, seed: int, limits: Limits
-) -> Generator[Encode | Event, Encoded, _Answer]:
+    prompt: list[int], params: SamplingParams, guide: Guide, limits: Limits
+) -> Generator[Encode | Event, Encoded | None, _Answer]:
     """Encode the prompt and emit the first token, which its forward yields as under ar."""
-    encoded = yield Encode(prompt, 0, 1)
-    yield Prefilled(len(prompt))
-    ends = () if params.ignore_eos else limits.end_ids
-    cut = cut_answer(agree(encoded.logits, [], seed, len(prompt), params).tokens, params.max_tokens, ends)
-    yield Block(0, cut.tokens, 0)
-    return _Answer(cut.tokens[-1], len(prompt), encoded, 0, params.max_tokens - 1, ends, cut.reason)
+    encoded = yield from encode_prompt(prompt, params, read=1, width=limits.canvas_length)
+    assert encoded is not None
+    tokens = agree(encoded.logits[-1:], [], guide, len(prompt)).tokens
+    yield Block(0, tokens, 0, guide.take_scores())
+    return _Answer(tokens, len(prompt), encoded, len(encoded.hidden) - 1)
 
 
 def _confirm(
-    answer: _Answer, drafts: list[int], steps: int, params: SamplingParams, seed: int
-) -> Generator[Encode | Event, Encoded, _Answer]:
-    """Encode the last token with the drafts behind it, and emit those that ar agrees with and its own next."""
-    encoded = yield Encode([answer.token, *drafts], answer.length, len(drafts) + 1)
-    agreement = agree(encoded.logits, drafts, seed, answer.length + 1, params)
-    cut = cut_answer(agreement.tokens, answer.room, answer.ends)
-    yield Block(answer.rounds, cut.tokens, steps)
+    answer: _Answer, place: Place, drafts: list[int], steps: int, guide: Guide
+) -> Generator[Encode | Event, Encoded | None, _Answer]:
+    """Encode what is settled with what is due and the drafts behind it; emit what ar agrees with and its own next."""
+    settled, behind = place.tokens, [*place.due, *drafts]
+    encoded = yield Encode([*settled, *behind], place.at, len(behind) + 1)
+    assert encoded is not None
+    agreement = agree(encoded.logits, behind, guide, place.at + len(settled))
+    yield Block(place.round, agreement.tokens, steps, guide.take_scores())
     return answer._replace(
-        token=cut.tokens[-1],
-        length=answer.length + agreement.accepted + 1,
+        tokens=agreement.tokens[agreement.accepted :],
+        length=place.at + len(settled) + agreement.accepted,
         encoded=encoded,
         row=agreement.accepted,
-        room=answer.room - len(cut.tokens),
-        reason=cut.reason,
         rounds=answer.rounds + 1,
         encodes=answer.encodes + 1,
         drafted=answer.drafted + len(drafts),
-        accepted=answer.accepted + agreement.accepted,
+        accepted=answer.accepted + max(0, agreement.accepted - len(place.due)),
     )

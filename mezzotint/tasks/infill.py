@@ -10,12 +10,11 @@ from typing import NamedTuple
 
 from mezzotint.tasks.family import Example, Family, Split, example_random
 from mezzotint.tasks.library import bundled_tokenizer, dump_code, functions, splits_word
+from mezzotint.text.document import FAR, write_request
 from mezzotint.text.parse import Reply
 
 MAX_BLANK = 28  # tokens of the bundled tokenizer
 MAX_END = 24  # tokens of `ends`
-_INSTRUCTION = "Fill in the blank."
-_FAR = "\nIt ends with:\n"
 _EMPTY_SHARE = 0.1
 _MAX_LINES = 6  # of a blank
 _MAX_SPAN = 100  # characters
@@ -47,7 +46,7 @@ def generate(seed: int, split: Split) -> Example:
     near, far = _split_end(code[blank.end :])
     return Example(
         family="infill",
-        messages=({"role": "user", "content": f"{_INSTRUCTION}{_FAR}{far}" if far else _INSTRUCTION},),
+        messages=({"role": "user", "content": write_request([None], far)},),
         answer=code[blank.start : blank.end],
         begins=code[: blank.start],
         ends=near,
@@ -60,7 +59,7 @@ def whole(example: Example, middle: str) -> str:
 
     Returns: the function: begins, middle, ends, and what the prompt quotes.
     """
-    _, _, far = str(example.messages[0]["content"]).partition(_FAR)
+    _, _, far = str(example.messages[0]["content"]).partition(FAR)
     return example.begins + middle + example.ends + far
 
 

@@ -13,8 +13,9 @@ from itertools import groupby
 from mezzotint.text.call import QUOTE, ToolCall, read_call, write_call
 from mezzotint.text.detokenize import Detokenizer
 from mezzotint.text.tokenizer import Tokenizer
+from mezzotint.types import Channel
 
-__all__ = ["Reply", "ReplyParser", "ToolCall", "encode_reply", "end_of_reply", "parse_reply"]
+__all__ = ["Reply", "ReplyParser", "ToolCall", "encode_reply", "end_of_reply", "find_channel", "parse_reply"]
 
 _THOUGHT, _THOUGHT_END = "<|channel>", "<channel|>"
 _CALL, _CALL_END = "<|tool_call>", "<tool_call|>"
@@ -37,13 +38,15 @@ class Reply:
     faults: tuple[str, ...] = field(default=(), compare=False)
 
 
-def parse_reply(ids: Iterable[int], tokenizer: Tokenizer) -> Reply:
+def parse_reply(ids: Iterable[int], tokenizer: Tokenizer, begun: Iterable[int] = ()) -> Reply:
     """Read a whole turn; end tokens and padding behind it say nothing. No sequence of ids is refused.
 
     What cannot be understood as a call is content, control tokens spelled out.
+    begun: what of the turn stands before `ids`; it is read and not told.
     Returns: the reply, with a fault for each form that a model should not write.
     """
     parser = ReplyParser(tokenizer)
+    parser.push(begun)
     pieces = [parser.push(ids), parser.flush()]
     return Reply(
         "".join(piece.content for piece in pieces),
@@ -78,6 +81,14 @@ def end_of_reply(reply: Reply, tokenizer: Tokenizer) -> int:
     Raises: ValueError for a tokenizer that lacks it.
     """
     return _control(tokenizer, _RESPONSE if reply.calls else _TURN_END)
+
+
+def find_channel(tokenizer: Tokenizer) -> Channel | None:
+    """The ids of a thinking channel, which a call of a tool leaves too; None for a tokenizer without them."""
+    if not {_THOUGHT, _THOUGHT_END} <= tokenizer.control.keys():
+        return None
+    leaving = [tokenizer.control[name] for name in (_CALL,) if name in tokenizer.control]
+    return Channel(tokenizer.control[_THOUGHT], tokenizer.control[_THOUGHT_END], tuple(leaving))
 
 
 class ReplyParser:
@@ -194,7 +205,8 @@ class ReplyParser:
     def _end_label(self, text: str) -> None:
         if not text.startswith(_LABEL):
             self._fault("Thoughts do not begin with thought and a new line.")
-        self._reasoning += "\n" * self._has_thoughts + _ANY_LABEL.sub("", text)
+        thoughts = "" if _LABEL.startswith(text) else _ANY_LABEL.sub("", text)  # a label may have been cut short
+        self._reasoning += "\n" * self._has_thoughts + thoughts
         self._has_thoughts, self._label = True, None
 
     def _fault(self, sentence: str) -> None:

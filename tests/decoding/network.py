@@ -131,6 +131,9 @@ class Scripted:
             with_soft=with_soft,
         )
 
+    def read_logits(self, logits: Tensor, **how: Any) -> Reading:
+        return read_logits(Head(torch.eye(V), 1.0, 0.0), logits, **how)
+
 
 def sure_of(tokens: list[int], logit: float = 40.0) -> Tensor:
     """Logits [len, V] that leave no doubt."""

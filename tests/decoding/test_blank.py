@@ -21,7 +21,7 @@ def test_a_blank_has_at_most_what_the_canvas_leaves(most: int, capacity: int) ->
 
 def test_surplus_and_what_stands_behind_are_not_part_of_the_answer() -> None:
     blank = lay_blank([7, 8, 9], 5, 10, 1)
-    assert blank.keep([5, 0, 6, 0, 0, 7, 8, 9, 1, 1], {0, 1}) == [5, 6]
+    assert blank.places([5, 0, 6, 0, 0, 7, 8, 9, 1, 1], {0, 1}) == [0, 2]
 
 
 def test_text_that_fills_the_canvas_leaves_no_blank_and_is_refused() -> None:

@@ -26,12 +26,17 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"temperature": 101}, "temperature is 101; give 0 .* or a number from 1e-06 to 100"),
     ({"temperature": float("nan")}, "temperature is nan; give 0"),
     ({"temperature": "hot"}, "temperature is 'hot'; give 0"),
+    ({"logprobs": 21}, "logprobs is 21; give a whole number from 0 to 20, or None for none at all"),
+    ({"prompt_logprobs": True}, "prompt_logprobs is True; give a whole number from 0 to 20"),
     ({"seed": -1}, r"seed is -1; give a whole number from 0 to 2\^64 - 1"),
     ({"seed": 2**64}, r"seed is 18446744073709551616; give a whole number from 0 to 2\^64 - 1"),
     ({"seed": 1.0}, "seed is 1.0; give a whole number"),
     ({"ignore_eos": "no"}, "ignore_eos is 'no'; give True or False"),
     ({"steps": 0}, "steps is 0; a canvas needs a whole number of denoising steps from 1 up"),
     ({"steps": 1.5}, "steps is 1.5; a canvas needs a whole number"),
+    ({"canvas_length": 0}, "canvas_length is 0; give a whole number of tokens from 1 up, or None"),
+    ({"drop_after_end": 1}, "drop_after_end is 1; give True or False"),
+    ({"drop_after_end": True, "ignore_eos": True}, "drop_after_end is True; nothing is dropped behind an end that"),
     ({"entropy_bound": -0.1}, "entropy_bound is -0.1; give a number of nats from 0 up"),
     ({"entropy_bound": float("nan")}, "entropy_bound is nan; give a number of nats"),
     ({"sampler": "refine", "threshold": 0}, r"threshold is 0; it is a probability in \(0, 1\]"),
@@ -45,6 +50,18 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"decoder": "ar", "min_p": -0.1}, r"min_p is -0.1; it must lie in \[0, 1\]"),
     ({"decoder": "ar", "min_p": float("nan")}, r"min_p is nan; it must lie in \[0, 1\]"),
     ({"decoder": "verified", "top_p": 1.5}, r"top_p is 1.5; it must lie in \(0, 1\]"),
+    ({"thinking_budget": -1}, "thinking_budget is -1; give a whole number of tokens from 0 up, or None for no limit"),
+    ({"thinking_budget": 2.5}, "thinking_budget is 2.5; give a whole number of tokens from 0 up"),
+    ({"answer_reserve": 256}, "answer_reserve is 256; give a whole number from 0 up, below max_tokens 256"),
+    ({"answer_reserve": None}, "answer_reserve is None; give a whole number from 0 up"),
+    ({"min_tokens": -1}, "min_tokens is -1; give a whole number from 0 to max_tokens, which is 256"),
+    ({"min_tokens": 9, "max_tokens": 8}, "min_tokens is 9; .* to max_tokens, which is 8"),
+    ({"logit_bias": [3]}, r"logit_bias is \[3\]; give a mapping of token ids to numbers"),
+    ({"logit_bias": {"3": 1.0}}, "logit_bias is {'3': 1.0}; map token ids to numbers from -100 to 100, or to -inf"),
+    ({"logit_bias": {3: float("inf")}}, "logit_bias is {3: inf}; map token ids to numbers from -100 to 100"),
+    ({"decoder": "ar", "presence_penalty": 2.1}, "presence_penalty is 2.1; give a number from -2 to 2"),
+    ({"decoder": "ar", "frequency_penalty": "much"}, "frequency_penalty is 'much'; give a number from -2 to 2"),
+    ({"decoder": "ar", "repetition_penalty": 0}, "repetition_penalty is 0; give a number above 0, at most 10"),
     ({"decoder": "verified", "draft_tokens": 0}, "draft_tokens is 0; give a whole number from 1 up, or None"),
     ({"decoder": "mtp", "draft_tokens": 2.5}, "draft_tokens is 2.5; give a whole number from 1 up, or None"),
     ({"decoder": "verified", "draft_steps": True}, "draft_steps is True; give a whole number from 1 up, or None"),
@@ -53,17 +70,11 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 ELSEWHERE: list[tuple[dict[str, Any], str]] = [
     (
-        {"top_k": 5},
-        "top_k is 5; decoder 'diffusion' does not use it: leave it at None or choose one of ar, verified, mtp",
+        {"presence_penalty": 0.5},
+        "presence_penalty is 0.5; decoder 'diffusion' does not use it: leave it at 0.0 or choose one of ar, verified",
     ),
-    (
-        {"top_p": 0.9},
-        "top_p is 0.9; decoder 'diffusion' does not use it: leave it at 1.0 or choose one of ar, verified",
-    ),
-    (
-        {"min_p": 0.1},
-        "min_p is 0.1; decoder 'diffusion' does not use it: leave it at 0.0 or choose one of ar, verified",
-    ),
+    ({"frequency_penalty": 0.5}, "frequency_penalty is 0.5; decoder 'diffusion' does not use it: leave it at 0.0"),
+    ({"repetition_penalty": 1.1}, "repetition_penalty is 1.1; decoder 'diffusion' does not use it: leave it at 1.0"),
     *(
         ({"decoder": decoder, name: value}, f"{name} is .*; decoder '{decoder}' does not use it: .* one of diffusion$")
         for decoder in ("ar", "verified", "mtp")
@@ -71,6 +82,8 @@ ELSEWHERE: list[tuple[dict[str, Any], str]] = [
             "sampler": "hf",
             "steps": 8,
             "entropy_bound": 0.1,
+            "canvas_length": 8,
+            "drop_after_end": True,
             "threshold": 0.9,
             "editing_threshold": 0.9,
         }.items()
@@ -108,7 +121,7 @@ def test_an_option_that_would_be_ignored_is_refused(options: dict[str, Any], mes
         SamplingParams(**options)
 
 
-@pytest.mark.parametrize("name", ["canvas_length", "repetition_penalty", "stop", "n"])
+@pytest.mark.parametrize("name", ["canvas", "best_of", "stop_words", "n"])
 def test_an_option_that_does_not_exist_is_refused(name: str) -> None:
     with pytest.raises(TypeError, match=name):
         SamplingParams(**{name: 1})  # type: ignore[arg-type]
@@ -137,6 +150,7 @@ def test_every_option_has_a_wrong_value_in_this_file() -> None:
         {"decoder": "verified", "top_k": 1, "draft_tokens": 1, "draft_steps": 1, "draft_tail": "tail+soft"},
         {"decoder": "mtp", "temperature": 0, "min_p": 0.1, "draft_tokens": 1000},
         {"top_k": None, "top_p": 1, "min_p": 0},
+        {"thinking_budget": 0, "answer_reserve": 255},
     ],
     ids=str,
 )

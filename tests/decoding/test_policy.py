@@ -62,6 +62,22 @@ def test_a_long_canvas_breaks_even_where_its_run_of_accepted_drafts_is_as_long_a
     assert run == pytest.approx(cost)
 
 
+@pytest.mark.parametrize(
+    ("fixed", "width", "steps"),
+    [({}, 16, 1), ({"fixed_width": 24}, 24, 1), ({"fixed_steps": 2}, 16, 2), ({"fixed_width": 200}, 64, 1)],
+)
+def test_a_request_breaks_even_where_its_least_round_does(fixed: dict[str, int], width: int, steps: int) -> None:
+    asked = policy(**fixed)
+    cost = SMALL_MODEL.round(width, steps)
+    assert asked.break_even == break_even(cost)
+    assert 0.6 < asked.break_even < 0.9
+
+
+def test_a_round_that_costs_more_than_it_could_ever_bring_never_breaks_even() -> None:
+    assert policy(costs=Costs(denoise=39)).break_even == 1.0
+    assert policy(longest=1).break_even == 1.0, "there is no room for a draft"
+
+
 RECORDS = st.lists(
     st.tuples(st.lists(st.floats(0, 12), min_size=1, max_size=12), st.integers(0, 12)), min_size=1, max_size=40
 )

@@ -9,13 +9,15 @@ import pytest
 import torch
 from torch import Tensor
 
+from mezzotint.decoding.agree import agree
 from mezzotint.decoding.draft import keep_tail
 from mezzotint.decoding.generate import Block, Draft, Finished, Prefilled, generate_tokens
+from mezzotint.decoding.guide import Guide
 from mezzotint.decoding.params import SamplingParams
 from mezzotint.decoding.policy import Costs
 from mezzotint.decoding.program import Guess
 from mezzotint.decoding.random import SeededCanvas, position_uniform
-from mezzotint.decoding.verify import agree, generate_guessed, generate_verified
+from mezzotint.decoding.verify import generate_guessed, generate_verified
 from mezzotint.model.diffusion_gemma import DiffusionGemma
 from mezzotint.train.lab import initialise, lab_config
 from tests.decoding.network import END, C, Scripted, V, following, limits, sure_of
@@ -168,17 +170,17 @@ def test_a_real_network_in_float64_writes_the_same_tokens(tiny: DiffusionGemma, 
 def test_agreement_is_the_longest_prefix_that_ar_would_have_drawn_and_its_next_draw() -> None:
     params = SamplingParams(decoder="ar", temperature=0)
     rows = sure_of([4, 5, 6, 7])
-    assert agree(rows, [4, 5, 6], 1, 9, params) == (3, [4, 5, 6, 7])
-    assert agree(rows, [4, 9, 6], 1, 9, params) == (1, [4, 5])
-    assert agree(rows, [9, 5, 6], 1, 9, params) == (0, [4])
-    assert agree(rows[:1], [], 1, 9, params) == (0, [4])
+    assert agree(rows, [4, 5, 6], Guide([], params, 1, limits()), 9) == (3, [4, 5, 6, 7])
+    assert agree(rows, [4, 9, 6], Guide([], params, 1, limits()), 9) == (1, [4, 5])
+    assert agree(rows, [9, 5, 6], Guide([], params, 1, limits()), 9) == (0, [4])
+    assert agree(rows[:1], [], Guide([], params, 1, limits()), 9) == (0, [4])
 
 
 def test_agreement_draws_with_the_uniform_of_each_position() -> None:
     params, flat = SamplingParams(decoder="ar"), torch.zeros(4, V)
     drawn = [int(position_uniform(8, position) * V) for position in range(20, 24)]
-    assert agree(flat, drawn[:3], 8, 20, params) == (3, drawn)
-    assert agree(flat, drawn[:3], 8, 21, params).tokens[0] == drawn[1]
+    assert agree(flat, drawn[:3], Guide([], params, 8, limits(end_ids=())), 20) == (3, drawn)
+    assert agree(flat, drawn[:3], Guide([], params, 8, limits(end_ids=())), 21).tokens[0] == drawn[1]
 
 
 def test_drafts_are_drawn_with_ars_numbers_so_that_equal_beliefs_agree_though_nobody_is_sure() -> None:
@@ -366,7 +368,8 @@ def test_a_tail_with_its_beliefs_brings_them_where_tokens_stand_and_nothing_else
     assert second.ids[1:6] == ANSWER[3:8]
     assert second.soft[0].argmax(-1)[1:6].tolist() == ANSWER[3:8]
     assert second.soft[0, 1:6].sum(-1).tolist() == pytest.approx([1.0] * 5)
-    assert not second.soft[0, [0, 6, 7]].any()
+    assert second.soft[0, 0].nonzero().flatten().tolist() == [ANSWER[2]], "a pin carries its own"
+    assert not second.soft[0, [6, 7]].any()
 
 
 def test_after_two_rounds_without_an_accepted_draft_the_next_canvas_is_fresh() -> None:

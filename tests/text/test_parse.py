@@ -5,10 +5,12 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+import tokenizers
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tokenizers import decoders, models
 
-from mezzotint.text.parse import Reply, ReplyParser, ToolCall, encode_reply, end_of_reply, parse_reply
+from mezzotint.text.parse import Reply, ReplyParser, ToolCall, encode_reply, end_of_reply, find_channel, parse_reply
 from mezzotint.text.tokenizer import Tokenizer
 from tests.text.conftest import Checkpoint
 
@@ -309,3 +311,40 @@ def test_what_is_held_back_comes_at_the_end(tokenizer: Tokenizer) -> None:
     parser = ReplyParser(tokenizer)
     assert parser.push(tokenizer.encode_text("\U0001f9ff")[:1]).content == ""
     assert parser.flush().content == "\ufffd"
+
+
+@pytest.mark.parametrize("begun", ["<|channel>", "<|channel>tho", "<|channel>thought\n", "<|channel>thought\nHm"])
+def test_of_a_turn_that_began_before_only_what_is_new_is_told(tokenizer: Tokenizer, begun: str) -> None:
+    turn = tokenizer.encode_rendered("<|channel>thought\nHmm.<channel|>Yes.<turn|>")
+    before = tokenizer.encode_rendered(begun)
+    after = tokenizer.encode_rendered("<|channel>thought\nHmm.<channel|>Yes.<turn|>".removeprefix(begun))
+    found = parse_reply(after, tokenizer, before)
+    assert whole(found) == reading("Yes.", "Hmm.".removeprefix("Hm") if begun.endswith("Hm") else "Hmm.")
+    assert parse_reply(turn, tokenizer).content == "Yes."
+
+
+def test_a_label_that_was_cut_short_is_no_thought(tokenizer: Tokenizer) -> None:
+    for label in ("", "th", "thought"):
+        found = read(f"<|channel>{label}<channel|>Yes.", tokenizer)
+        assert (found.content, found.reasoning) == ("Yes.", "")
+    assert read("<|channel>that<channel|>Yes.", tokenizer).reasoning == "that"
+
+
+def test_thoughts_without_an_end_never_become_content(tokenizer: Tokenizer) -> None:
+    found = read("<|channel>thought\nHm, that", tokenizer)
+    assert (found.content, found.reasoning) == ("", "Hm, that")
+
+
+def test_the_channel_of_thoughts_is_left_by_a_call_too(checkpoint: Checkpoint) -> None:
+    control = checkpoint.tokenizer.control
+    found = find_channel(checkpoint.tokenizer)
+    assert found == (control["<|channel>"], control["<channel|>"], (control["<|tool_call>"],))
+    left = read("<|channel>thought\nHm.<|tool_call>call:f{a:1}<tool_call|>Yes.", checkpoint.tokenizer)
+    assert (left.content, left.reasoning, left.calls) == ("Yes.", "Hm.", (CALL_F,))
+
+
+def test_a_tokenizer_may_have_no_channel() -> None:
+    vocabulary = tokenizers.Tokenizer(models.BPE({"a": 0}, []))
+    vocabulary.decoder = decoders.ByteLevel()
+    vocabulary.add_special_tokens(["<bos>", "<eos>", "<pad>", "<|channel>"])
+    assert find_channel(Tokenizer(vocabulary)) is None
