@@ -1,7 +1,7 @@
 """One answer: a checkpoint opened, its events followed and shown as they come; no flag is declared here."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
@@ -17,6 +17,7 @@ from mezzotint.decoding.params import SamplingParams
 from mezzotint.llm import LLM, BlockEvent, Completion, DraftEvent, Event, Prompt
 from mezzotint.model.locate import BUNDLED
 from mezzotint.model.weights import inspect_checkpoint
+from mezzotint.text.grammar import Grammar
 from mezzotint.types import Receipt
 
 Show = AbstractContextManager[Callable[[Event], None]]
@@ -57,11 +58,18 @@ def _tell_left_out(folder: Path) -> None:
         Console(stderr=True).print(Text(note, style="dim"), soft_wrap=True)
 
 
-def answer(llm: LLM, prompt: Prompt, params: SamplingParams, show: Show) -> Answer:
+def answer(
+    llm: LLM,
+    prompt: Prompt,
+    params: SamplingParams,
+    show: Show,
+    grammar: Grammar | None = None,
+    stop: Sequence[str] = (),
+) -> Answer:
     """Follow one prompt to its end. Raises: ValueError before anything is shown if it cannot be honoured."""
     started = time.perf_counter()
     first_text_s: float | None = None
-    events = llm.stream(prompt, params)
+    events = llm.stream(prompt, params, grammar=grammar, stop=stop)
     with show as draw:
         for event in events:
             if first_text_s is None and not isinstance(event, DraftEvent):

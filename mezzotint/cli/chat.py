@@ -6,21 +6,23 @@ from contextlib import suppress
 
 from mezzotint.cli.errors import error_line
 from mezzotint.cli.flags import unfold
-from mezzotint.cli.options import Decoding, Loading, System, Watch
+from mezzotint.cli.options import Decoding, Loading, Stop, System, Watch
 
 with suppress(ImportError):  # Windows has none
     import readline  # noqa: F401 (input() edits lines with it once it is loaded)
 
 
 @unfold
-def chat(loading: Loading, decoding: Decoding, system: System = None, watch: Watch = False) -> None:
+def chat(loading: Loading, decoding: Decoding, system: System = None, stop: Stop = None, watch: Watch = False) -> None:
     """Talk with a model, a line a turn; /reset forgets what was said, /quit ends.
 
     Each answer ends with a line that tells what it cost.
     """
     # Importing torch takes seconds, and --help is not to wait for it: see options.
     from mezzotint.cli.answer import answer, drawing, print_receipt, set_up, writing
+    from mezzotint.text.stop import check_stops
 
+    stops = check_stops(stop or ())
     llm, params = set_up(loading, decoding)
     opening = [] if system is None else [{"role": "system", "content": system}]
     said = opening
@@ -30,7 +32,8 @@ def chat(loading: Loading, decoding: Decoding, system: System = None, watch: Wat
             continue
         asked = [*said, {"role": "user", "content": line}]
         try:
-            completion = answer(llm, asked, params, drawing(llm, params) if watch else writing()).completion
+            show = drawing(llm, params) if watch else writing()
+            completion = answer(llm, asked, params, show, stop=stops).completion
         except ValueError as error:
             if not sys.stdin.isatty():
                 raise
@@ -39,7 +42,7 @@ def chat(loading: Loading, decoding: Decoding, system: System = None, watch: Wat
         if watch:
             print(completion.text)
         print_receipt(completion.receipt)
-        said = [*asked, {"role": "assistant", "content": completion.text}]
+        said = [*asked, {"role": "assistant", "content": llm.parse(completion).content}]
 
 
 def _turns() -> Iterator[str]:

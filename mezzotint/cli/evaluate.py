@@ -41,6 +41,10 @@ class Asked:
     temperature: Annotated[
         float | None, _option("Of every decoder; 1 for diffusion and 0 for the others unless given.")
     ] = None
+    form: Annotated[
+        str | None,
+        _option("free, grammar or both with a comma: whether answers follow what prompts declare; free unless given."),
+    ] = None
 
 
 @unfold
@@ -90,6 +94,7 @@ def _read(asked: Asked) -> "EvaluateConfig":
         "steps": _budgets(asked.steps),
         "sampler": asked.sampler,
         "temperature": asked.temperature,
+        "forms": _split(asked.form),
     }
     return EvaluateConfig(**{name: value for name, value in options.items() if value is not None})
 

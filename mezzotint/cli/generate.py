@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from mezzotint.cli.flags import unfold
-from mezzotint.cli.options import Decoding, Loading, System, Watch
+from mezzotint.cli.form import Form, compile_form
+from mezzotint.cli.options import Decoding, Loading, Stop, System, Watch
 from mezzotint.cli.receipt import metrics, usage
 
 
@@ -16,7 +17,9 @@ def generate(
     prompt: Annotated[str, typer.Argument(metavar="PROMPT", help="What to answer; - reads standard input.")],
     loading: Loading,
     decoding: Decoding,
+    form: Form,
     system: System = None,
+    stop: Stop = None,
     raw: Annotated[
         bool, typer.Option("--raw", help="Use no chat template: the prompt to its last line break as it is.")
     ] = False,
@@ -31,18 +34,25 @@ def generate(
         raise ValueError("--raw leaves out the chat template, which --system needs: drop one of the two")
     # Importing torch takes seconds, and --help is not to wait for it: see options.
     from mezzotint.cli.answer import answer, drawing, print_receipt, set_up, silent, writing
+    from mezzotint.cli.scores import print_scores, scores
+    from mezzotint.text.stop import check_stops
 
     text = prompt if prompt != "-" else sys.stdin.read() if raw else sys.stdin.read().removesuffix("\n")
+    form.check()
+    stops = check_stops(stop or ())
     said = [] if system is None else [{"role": "system", "content": system}]
     llm, params = set_up(loading, decoding)
+    grammar = None if form.is_free else compile_form(form, llm.grammars)
     show = drawing(llm, params) if watch else silent() if as_json else writing()
-    done = answer(llm, text if raw else [*said, {"role": "user", "content": text}], params, show)
+    done = answer(llm, text if raw else [*said, {"role": "user", "content": text}], params, show, grammar, stops)
     completion = done.completion
     if as_json:
         whole = {
             "text": completion.text,
             "token_ids": completion.token_ids,
             "finish_reason": completion.finish_reason,
+            "stop_reason": completion.stop_reason,
+            **scores(completion, llm.tokenizer),
             "usage": usage(completion.receipt),
             "metrics": metrics(completion.receipt, done.first_text_s),
         }
@@ -50,4 +60,5 @@ def generate(
         return
     if watch:
         print(completion.text)
+    print_scores(completion, llm.tokenizer)
     print_receipt(completion.receipt)

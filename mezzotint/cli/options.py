@@ -16,6 +16,14 @@ def _option(help: str) -> Any:
     return typer.Option(help=help)
 
 
+def _parse_bias(text: str) -> dict[int, float]:
+    try:
+        pairs = [part.split("=") for part in text.split(",")]
+        return {int(id): float(number) for id, number in pairs}
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is no bias; write ID=NUMBER with commas between them") from None
+
+
 Device = Annotated[str | None, _option("Where the model runs, as torch names it; cpu unless given.")]
 Dtype = Annotated[str | None, _option("float64, float32 or bfloat16; the checkpoint's own unless given.")]
 Threads = Annotated[int | None, _option("CPU threads; torch's choice unless given.")]
@@ -27,6 +35,10 @@ Drafter = Annotated[
     str | None, _option("The checkpoint that drafts for decoder mtp; MODEL-drafter beside the model unless given.")
 ]
 System = Annotated[str | None, _option("A system message before the prompt.")]
+Stop = Annotated[
+    list[str] | None,
+    _option("Ends the answer before this text wherever it is written, thoughts included; may be given several times."),
+]
 Watch = Annotated[
     bool,
     typer.Option("--watch", help="Draw the canvas on standard error as it settles; drawing takes time too."),
@@ -65,6 +77,13 @@ class Decoding:
         _option("Under diffusion a factor on the sampler's schedule, else the usual one; 1.0 unless given."),
     ] = None
     steps: Annotated[int | None, _option("Most denoising steps a block; the sampler's own unless given.")] = None
+    canvas_length: Annotated[
+        int | None, _option("Tokens of a canvas, at most the checkpoint's, which it has unless given.")
+    ] = None
+    drop_after_end: Annotated[
+        bool | None,
+        typer.Option("--drop-after-end", help="Denoise nothing more behind an end of turn that has settled."),
+    ] = None
     entropy_bound: Annotated[
         float | None, _option("Uncertainty that a step may accept, in nats; the sampler's own unless given.")
     ] = None
@@ -75,14 +94,34 @@ class Decoding:
         float | None,
         _option("refine only: replace accepted tokens above this probability, none unless given."),
     ] = None
-    top_k: Annotated[
-        int | None, _option("Not diffusion: draw among the k likeliest tokens; among all unless given.")
-    ] = None
-    top_p: Annotated[
-        float | None, _option("Not diffusion: draw among the likeliest of this mass; 1.0 unless given.")
-    ] = None
+    top_k: Annotated[int | None, _option("Choose among the k likeliest tokens; among all unless given.")] = None
+    top_p: Annotated[float | None, _option("Choose among the likeliest tokens of this mass; 1.0 unless given.")] = None
     min_p: Annotated[
-        float | None, _option("Not diffusion: least probability, a share of the highest; 0.0 unless given.")
+        float | None, _option("Least probability of a token, a share of the highest; 0.0 unless given.")
+    ] = None
+    thinking_budget: Annotated[
+        int | None, _option("Most tokens of thoughts, which are closed behind them; as many as there come otherwise.")
+    ] = None
+    answer_reserve: Annotated[
+        int | None, _option("Thoughts are closed while so many of max_tokens are left; 0 unless given.")
+    ] = None
+    min_tokens: Annotated[int | None, _option("None of so many first tokens ends the turn; 0 unless given.")] = None
+    logit_bias: Annotated[
+        Any,
+        typer.Option(
+            parser=_parse_bias,
+            metavar="ID=NUMBER,…",
+            help="Added to the logits of token ids, -inf to bar one, none unless given.",
+        ),
+    ] = None
+    presence_penalty: Annotated[
+        float | None, _option("Not diffusion: what a token written before costs once; 0.0 unless given.")
+    ] = None
+    frequency_penalty: Annotated[
+        float | None, _option("Not diffusion: what it costs each time it was written; 0.0 unless given.")
+    ] = None
+    repetition_penalty: Annotated[
+        float | None, _option("Not diffusion: divides logits of tokens seen before; 1.0 unless given.")
     ] = None
     draft_tokens: Annotated[
         int | None, _option("verified, mtp: tokens that a round drafts; what pays, for mtp 6, unless given.")
@@ -94,6 +133,11 @@ class Decoding:
         str | None,
         _option("verified only: what a canvas keeps of a draft: fresh, tail or tail+soft; tail+soft unless given."),
     ] = None
+    logprobs: Annotated[
+        int | None,
+        _option("Tell log-probabilities, of so many of the likeliest too, 0 to 20; none otherwise."),
+    ] = None
+    prompt_logprobs: Annotated[int | None, _option("The same for the tokens of the prompt; none otherwise.")] = None
     seed: Annotated[int | None, _option("Same seed, same tokens; drawn and told in the receipt unless given.")] = None
     ignore_eos: Annotated[bool | None, typer.Option("--ignore-eos", help="Write on behind an end of turn.")] = None
 

@@ -17,6 +17,7 @@ def metrics(receipt: Receipt, first_text_s: float) -> dict[str, Any]:
 
     first_text_s: seconds from the request to its first final tokens, prefill included. Nothing queues.
     generation_time_ms begins behind prefill; tokens_per_second is output ÷ (prefill + generation).
+    break_even: the acceptance from which a draft of `verified` pays, see Receipt; None for other decoders.
     An entropy bound that bounds nothing is None: JSON knows no infinity.
     Source: contract 1, 9.
     """
@@ -43,6 +44,9 @@ def metrics(receipt: Receipt, first_text_s: float) -> dict[str, Any]:
             "drafted_tokens": receipt.drafted_tokens,
             "accepted_tokens": receipt.accepted_tokens,
             "draft_forwards": receipt.draft_forwards,
+            "break_even": None if receipt.break_even is None else round(receipt.break_even, 3),
+            "overridden_tokens": receipt.overridden_tokens,
+            "forced_tokens": receipt.forced_tokens,
         },
     }
 
@@ -64,7 +68,8 @@ def _means(receipt: Receipt) -> str:
     if receipt.decoder == "ar":
         return ""
     guesses = f" ({_count(receipt.draft_forwards, 'drafting forward')})" if receipt.draft_forwards else ""
-    return f" · {receipt.accepted_tokens} of {_count(receipt.drafted_tokens, 'draft')} accepted{guesses}"
+    pays = "" if receipt.break_even is None else f", break-even {receipt.break_even:.0%}"
+    return f" · {receipt.accepted_tokens} of {_count(receipt.drafted_tokens, 'draft')} accepted{pays}{guesses}"
 
 
 def _count(number: int, thing: str) -> str:

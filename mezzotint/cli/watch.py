@@ -81,9 +81,9 @@ class Watcher:
         cells = [Cell(self._spell(token), "stable") for token in event.token_ids]
         self._tokens += len(cells)
         caption = f"block {event.block + 1} final after {event.steps} steps"
-        if not cells:  # nothing but what the last token had left of a character
+        if not cells:  # nothing but what was held back: half a character, or no stop string after all
             cells = [Cell(_printable(event.text), "stable")]
-            caption = "the rest of a character that was cut short"
+            caption = "the rest of the text"
         elif not event.steps:  # no canvas: ar's own
             caption = f"token {self._tokens} of at most {self._max_tokens}"
         frame = Frame(caption, self._settled, cells)

@@ -1,30 +1,37 @@
 """What an evaluation is told: tasks, arms, how many prompts and which; nothing runs here."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from mezzotint.llm import SamplingParams
 from mezzotint.tasks import FAMILIES
 
 MAX_PROMPTS = 1_000_000  # the next seed's prompts begin where these end
+FORMS = ("free", "grammar")
+DECLARING = ("extract", "call", "choose")  # tasks whose prompts say what form an answer has
 _MAX_SEED = 10**12  # so that every answer's seed stays below 2^64
 
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """One way to answer; steps: budget of a block. None means the checkpoint's own sampler or budget."""
+    """One way to answer; steps: budget of a block. None means the checkpoint's own sampler or budget.
+
+    form: `free`, or `grammar` where the answer follows what its prompt declares; see grammar.
+    """
 
     decoder: str
     sampler: str | None
     steps: int | None
     temperature: float
+    form: str = "free"
 
     def params(self, *, max_tokens: int, seed: int) -> SamplingParams:
         """The options of one answer.
 
         Raises: ValueError naming an option that this arm cannot have.
         """
-        return SamplingParams(max_tokens=max_tokens, seed=seed, **asdict(self))
+        options = {name: value for name, value in asdict(self).items() if name != "form"}
+        return SamplingParams(max_tokens=max_tokens, seed=seed, **options)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +49,7 @@ class EvaluateConfig:
 
     Prompt i of seed s is example s × 10^6 + i of the test split. steps: a budget for each diffusion arm;
     empty means one arm at the checkpoint's own. temperature: of every arm; None: diffusion at 1, the others greedy.
+    forms: how answers are held to what their prompts declare; with both every arm is there twice.
     Raises: ValueError naming option, value and remedy. Source: contract 14.
     """
 
@@ -52,15 +60,17 @@ class EvaluateConfig:
     steps: tuple[int, ...] = ()
     sampler: str | None = None
     temperature: float | None = None
+    forms: tuple[str, ...] = ("free",)
 
     def __post_init__(self) -> None:
-        for name in ("tasks", "decoders", "steps"):
+        for name in ("tasks", "decoders", "steps", "forms"):
             _refuse_repeats(name, getattr(self, name))
         if not self.tasks or not self.decoders:
             raise ValueError("tasks or decoders is empty; name at least one of each")
         for task in self.tasks:
             if task not in FAMILIES:
                 raise ValueError(f"task is {task!r}; choose from {', '.join(FAMILIES)}")
+        self._check_forms()
         if not 1 <= self.n <= MAX_PROMPTS:
             raise ValueError(f"n is {self.n}; ask for 1 to {MAX_PROMPTS} prompts a task")
         if not 0 <= self.seed <= _MAX_SEED:
@@ -73,7 +83,8 @@ class EvaluateConfig:
     @property
     def arms(self) -> tuple[Arm, ...]:
         """One arm a decoder, or one a step budget under diffusion, in the order given."""
-        return tuple(arm for decoder in self.decoders for arm in self._arms(decoder))
+        arms = [arm for decoder in self.decoders for arm in self._arms(decoder)]
+        return tuple(replace(arm, form=form) for arm in arms for form in self.forms)
 
     @property
     def answers(self) -> int:
@@ -84,6 +95,14 @@ class EvaluateConfig:
         """The prompts of one task, the same for every arm."""
         first = self.seed * MAX_PROMPTS
         return [Prompt(task=task, index=index, seed=first + index) for index in range(self.n)]
+
+    def _check_forms(self) -> None:
+        if not self.forms or not set(self.forms) <= {*FORMS}:
+            raise ValueError(f"forms is {','.join(self.forms)!r}; choose from {', '.join(FORMS)}")
+        for task in self.tasks if "grammar" in self.forms else ():
+            if task not in DECLARING:
+                told = f"the prompts of {task} declare no form for a grammar"
+                raise ValueError(f"{told}; take some of {', '.join(DECLARING)}, or leave the grammar out")
 
     def _refuse_canvas_options(self) -> None:
         for name in ("steps", "sampler"):

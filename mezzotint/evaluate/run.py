@@ -8,7 +8,9 @@ from typing import Any
 from mezzotint.evaluate.config import Arm, EvaluateConfig, Prompt
 from mezzotint.llm import LLM, Completion
 from mezzotint.tasks import FAMILIES, Example
+from mezzotint.text.call_grammar import compile_calls
 from mezzotint.text.detect import Finding, detect
+from mezzotint.text.grammar import Grammar
 from mezzotint.text.parse import Reply, ReplyParser, encode_reply
 from mezzotint.text.prompt import Chat
 from mezzotint.text.tokenizer import Tokenizer
@@ -35,6 +37,7 @@ class Answer:
             **asdict(self.prompt),
             **asdict(receipt),  # the arm's decoder, its sampler and budget as resolved, and the answer's seed
             "temperature": self.arm.temperature,
+            "form": self.arm.form,
             "forwards": receipt.forwards,
             "tokens_per_forward": receipt.tokens_per_forward,
             "budget_hits": receipt.budget_hits,
@@ -73,7 +76,7 @@ def _answer(llm: LLM, prompt: Prompt, arm: Arm) -> Answer:
         begins=example.begins,
         ends=example.ends if sees_ends else "",
     )
-    [completion] = llm.generate(chat, params)
+    [completion] = llm.generate(chat, params, grammar=grammar_of(llm, example) if arm.form == "grammar" else None)
     verify = family.accept if sees_ends else family.accept_continuation or family.accept
     reply = llm.parse(completion)
     return Answer(
@@ -84,6 +87,16 @@ def _answer(llm: LLM, prompt: Prompt, arm: Arm) -> Answer:
         accepted=verify(example, reply),
         findings=_inspect(llm, example, completion, reply),
     )
+
+
+def grammar_of(llm: LLM, example: Example) -> Grammar:
+    """What the prompt of an example declares: the schema of its JSON, its labels, or its tools."""
+    if example.tools:
+        return compile_calls(llm.grammars, example.tools)
+    assert example.schema is not None  # config names the tasks that declare one
+    if example.family == "choose":  # whose labels are answered bare
+        return llm.grammars.from_choices(example.schema["enum"])
+    return llm.grammars.from_schema(example.schema)
 
 
 def _inspect(llm: LLM, example: Example, completion: Completion, reply: Reply) -> tuple[Finding, ...]:

@@ -19,6 +19,7 @@ class Row:
     steps: mean denoising steps a block, 0 for ar. budget_hits: share of blocks that used the whole budget.
     stutters, seams, loops: share of answers that repeat words at once inside a block, text across a border of
     blocks, and the same over and over to their end. empty, truncated: of those without text, or cut at max_tokens.
+    overridden, forced: tokens an answer where a grammar refused the model's likeliest, or left no choice.
     output_tokens: mean of an answer. seconds: mean of an answer, prefill_s + generation_s.
     Source: contract 1, 14.
     """
@@ -27,6 +28,7 @@ class Row:
     decoder: str
     sampler: str | None
     temperature: float
+    form: str
     step_budget: int
     n: int
     pass_rate: float
@@ -38,6 +40,8 @@ class Row:
     prefill_s: float
     generation_s: float
     output_tokens: float
+    overridden: float
+    forced: float
     budget_hits: float
     stutters: float
     seams: float
@@ -69,6 +73,7 @@ def _row(answers: Sequence[Answer]) -> Row:
         decoder=first.arm.decoder,
         sampler=receipts[0].sampler,
         temperature=first.arm.temperature,
+        form=first.arm.form,
         step_budget=receipts[0].step_budget,
         n=n,
         pass_rate=passed / n,
@@ -80,6 +85,8 @@ def _row(answers: Sequence[Answer]) -> Row:
         prefill_s=prefill_s,
         generation_s=generation_s,
         output_tokens=fmean(tokens),
+        overridden=fmean(receipt.overridden_tokens for receipt in receipts),
+        forced=fmean(receipt.forced_tokens for receipt in receipts),
         budget_hits=_share(sum(receipt.budget_hits for receipt in receipts), blocks),
         stutters=_share_with(answers, "stutter"),
         seams=_share_with(answers, "seam"),

@@ -9,6 +9,7 @@ _HEADS = (
     "task",
     "decoder",
     "sampler",
+    "form",
     "T",
     "budget",
     "n",
@@ -19,16 +20,18 @@ _HEADS = (
     "steps",
     "seconds",
     "tokens",
+    "over/forced",
     "hits",
     "stutter/seam/loop",
     "empty",
     "cut",
 )
-_WORDS = 3  # columns of words stand left, numbers right
+_WORDS = 4  # columns of words stand left, numbers right
 LEGEND = """\
 budget: denoising steps that a block may use; steps: those it used, mean; hits: blocks that used them all.
 pass: answers accepted, Wilson interval. tok/forward: output tokens ÷ forwards after prefill, bootstrapped.
-seconds (prefill included), tokens: mean an answer. empty: answers without text; cut: ended by max_tokens.
+seconds (prefill included), tokens: mean an answer. over/forced: tokens of it where a grammar refused the likeliest,
+and where it left no choice. empty: answers without text; cut: ended by max_tokens.
 stutter/seam/loop: answers that say words twice at once, say text again behind a border of blocks, end in a circle."""
 
 
@@ -44,6 +47,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         row.task,
         row.decoder,
         row.sampler or "-",
+        row.form,
         f"{row.temperature:g}",
         str(row.step_budget),
         str(row.n),
@@ -54,6 +58,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         f"{row.steps:.1f}",
         f"{row.seconds:.3f}",
         f"{row.output_tokens:.1f}",
+        f"{row.overridden:.2f}/{row.forced:.1f}",
         f"{row.budget_hits:.0%}",
         "/".join(f"{share:.0%}" for share in (row.stutters, row.seams, row.loops)),
         f"{row.empty:.0%}",

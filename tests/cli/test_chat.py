@@ -39,6 +39,17 @@ def test_a_talk_remembers_what_was_said(cli: Cli, answers: list[str]) -> None:
     assert without_receipts(result) == f"{answers[0]}\n{answers[1]}\n"
 
 
+def test_a_stop_string_ends_every_turn_and_what_was_cut_is_not_remembered(cli: Cli, tiny: Path) -> None:
+    llm = LLM(str(tiny))
+    user = [{"role": "user", "content": word} for word in ("one", "two")]
+    stop = llm.generate(user[:1], PARAMS)[0].text[-2:]
+    [first] = llm.generate(user[:1], PARAMS, stop=stop)
+    [second] = llm.generate([user[0], {"role": "assistant", "content": first.text}, user[1]], PARAMS, stop=stop)
+    assert first.stop_reason == stop
+    result = cli("chat", *SMALL, "--stop", stop, input="one\ntwo\n")
+    assert without_receipts(result) == f"{first.text}\n{second.text}\n"
+
+
 def test_every_turn_ends_with_its_receipt(cli: Cli) -> None:
     lines = cli("chat", *SMALL, input="one\ntwo\n").stdout.splitlines()
     assert sum(line.startswith("— ar · 1.00 tokens per forward") for line in lines) == 2

@@ -175,5 +175,6 @@ def test_every_default_that_a_flag_tells_is_the_one_of_the_config() -> None:
     told = {name: found[1] for name, text in helps.items() if (found := re.search(r"; (\S+) unless given", text))}
     config = EvaluateConfig()
     numbers = {"n": str(config.n), "seed": str(config.seed)}
-    assert told == {"tasks": "all", "decoder": ",".join(config.decoders), **numbers}
+    names = {"decoder": ",".join(config.decoders), "form": ",".join(config.forms)}
+    assert told == {"tasks": "all", **names, **numbers}
     assert (config.steps, config.sampler, config.temperature) == ((), None, None), "whose helps name the model's"

@@ -46,15 +46,29 @@ def test_json_is_one_object_with_the_same_answer(cli: Cli, llm: LLM, decoder: An
     result = cli("generate", "Hello [bold]", *SMALL, "--json", "--decoder", decoder)
     assert result.stdout.count("\n") == 1
     found = json.loads(result.stdout)
-    assert list(found) == ["text", "token_ids", "finish_reason", "usage", "metrics"]
+    assert list(found) == ["text", "token_ids", "finish_reason", "stop_reason", "usage", "metrics"]
     assert found["text"] == completion.text
     assert found["token_ids"] == completion.token_ids
-    assert found["finish_reason"] == completion.finish_reason
+    assert (found["finish_reason"], found["stop_reason"]) == (completion.finish_reason, None)
     assert found["usage"]["prompt_tokens"] == completion.receipt.prompt_tokens
     assert found["metrics"]["seed"] == 3
     first, whole = found["metrics"]["time_to_first_token_ms"], found["metrics"]["generation_time_ms"]
     assert found["metrics"]["prefill_time_ms"] < first < found["metrics"]["prefill_time_ms"] + whole + 1000
     assert found["metrics"]["diffusion"]["blocks"] == (0 if decoder == "ar" else 2)
+
+
+@pytest.mark.parametrize("decoder", ["diffusion", "ar"])
+def test_a_stop_string_ends_the_answer_before_it(cli: Cli, llm: LLM, decoder: Any) -> None:
+    [whole] = llm.generate(ASKED, replace(PARAMS, decoder=decoder))
+    stop = whole.text[3:6]
+    before = whole.text.split(stop)[0]
+    asked = ("generate", "Hello [bold]", *SMALL, "--decoder", decoder, "--stop", "never written", "--stop", stop)
+    found = json.loads(cli(*asked, "--json").stdout)
+    assert (found["text"], found["finish_reason"], found["stop_reason"]) == (before, "stop", stop)
+    assert found["token_ids"] == whole.token_ids[: len(found["token_ids"])]
+    assert cli(*asked).stdout.rsplit("\n", 2)[0] == before
+    watched = cli(*asked, "--watch")
+    assert watched.stdout.rsplit("\n", 2)[0] == before
 
 
 def test_a_dash_reads_the_prompt_from_standard_input(cli: Cli) -> None:
@@ -112,7 +126,7 @@ def test_without_a_seed_the_receipt_tells_one_that_gives_the_same_answer(cli: Cl
     [
         (["--raw", "--system", "x"], "--raw"),
         (["--decoder", "ar", "--sampler", "hf"], "sampler"),
-        (["--top-k", "5"], "top_k"),
+        (["--frequency-penalty", "1"], "frequency_penalty"),
         (["--max-tokens", "0"], "max_tokens is 0"),
         (["--max-tokens", "100000"], "exceed the context of 512"),
         (["--decoder", "mtp"], "decoder is 'mtp'"),
@@ -127,6 +141,9 @@ def test_without_a_seed_the_receipt_tells_one_that_gives_the_same_answer(cli: Cl
         (["--dtype", "int8"], "dtype is 'int8'"),
         (["--threads", "0"], "threads is 0"),
         (["--steps", "0"], "steps is 0"),
+        (["--stop", ""], "stop holds an empty string"),
+        (["--stop", "x", "--regex", "a"], "stop strings are given, but a grammar's answer has to be whole"),
+        (["--thinking-budget", "-1"], "thinking_budget is -1"),
     ],
 )
 @pytest.mark.parametrize("form", [(), ("--json",), ("--watch",)])

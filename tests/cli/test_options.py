@@ -22,18 +22,33 @@ DECODING: dict[str, tuple[Any, list[str]]] = {
     "max_tokens": (7, []),
     "temperature": (0.5, []),
     "steps": (3, []),
+    "canvas_length": (32, []),
+    "drop_after_end": (True, []),
     "entropy_bound": (0.3, []),
     "threshold": (0.7, ["--sampler", "refine"]),
     "editing_threshold": (0.6, ["--sampler", "refine"]),
     "top_k": (4, ["--decoder", "ar"]),
     "top_p": (0.9, ["--decoder", "ar"]),
     "min_p": (0.1, ["--decoder", "ar"]),
+    "thinking_budget": (9, []),
+    "answer_reserve": (5, []),
+    "min_tokens": (3, []),
+    "logit_bias": ({5: 2.0, 7: float("-inf")}, []),
+    "presence_penalty": (0.5, ["--decoder", "ar"]),
+    "frequency_penalty": (0.5, ["--decoder", "ar"]),
+    "repetition_penalty": (1.5, ["--decoder", "ar"]),
     "draft_tokens": (5, ["--decoder", "verified"]),
     "draft_steps": (2, ["--decoder", "verified"]),
     "draft_tail": ("fresh", ["--decoder", "verified"]),
+    "logprobs": (2, []),
+    "prompt_logprobs": (0, []),
     "seed": (11, []),
     "ignore_eos": (True, []),
 }
+
+
+# An object that no flag could spell, and what concerns several prompts at once, of which no verb has more than one.
+IN_PYTHON_ALONE = {"costs", "memory_bytes"}
 
 
 class _SeenError(Exception):
@@ -41,15 +56,17 @@ class _SeenError(Exception):
 
 
 class _Recorder:
-    """Stands for LLM: keeps its options, and raises with the request."""
+    """Stands for LLM: keeps its options and stop strings, and raises with the request."""
 
     options: dict[str, Any] = {}  # noqa: RUF012 (each test has its own subclass)
+    stop: Any = None
     tokenizer, path = None, BUNDLED / "lab"
 
     def __init__(self, **options: Any) -> None:
         type(self).options = options
 
-    def stream(self, prompt: Any, params: SamplingParams) -> Any:
+    def stream(self, prompt: Any, params: SamplingParams, *, grammar: Any, stop: Any) -> Any:
+        type(self).stop = stop
         raise _SeenError(params)
 
 
@@ -67,12 +84,24 @@ def test_every_option_of_a_request_has_a_flag_that_is_honoured(
 ) -> None:
     value, beside = DECODING[name]
     flag = f"--{name.replace('_', '-')}"
-    given = [flag] if value is True else [flag, str(value)]
+    written = ",".join(f"{id}={number}" for id, number in value.items()) if isinstance(value, dict) else str(value)
+    given = [flag] if value is True else [flag, written]
     result = cli(*verb, *beside, *given, model="lab", input="Hello\n")
     assert isinstance(result.exception, _SeenError), result.output
     [params] = result.exception.args
     named = dict(zip([flag.removeprefix("--") for flag in beside[::2]], beside[1::2], strict=True))
     assert params == SamplingParams(**{name: value}, **named)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("verb", [["generate", "Hello"], ["chat"]])
+@pytest.mark.parametrize("stops", [(), ("\n",), ("\n\n", "<end>", "-")])
+def test_every_stop_string_is_honoured(
+    cli: Callable[..., Result], recorder: type[_Recorder], verb: list[str], stops: tuple[str, ...]
+) -> None:
+    given = [part for stop in stops for part in ("--stop", stop)]
+    result = cli(*verb, *given, model="lab", input="Hello\n")
+    assert isinstance(result.exception, _SeenError), result.output
+    assert recorder.stop == stops
 
 
 @pytest.mark.parametrize("verb", [["generate", "Hello"], ["chat"]])
@@ -97,7 +126,7 @@ def test_compile_is_honoured_where_the_model_is_an_argument(recorder: type[_Reco
 
 def test_no_flag_is_missing_and_none_is_too_many() -> None:
     assert [field.name for field in fields(Decoding)] == [field.name for field in fields(SamplingParams)]
-    assert {field.name for field in fields(Loading)} == set(signature(LLM).parameters)
+    assert {field.name for field in fields(Loading)} == set(signature(LLM).parameters) - IN_PYTHON_ALONE
     assert set(DECODING) == {field.name for field in fields(SamplingParams)}
 
 

@@ -42,6 +42,7 @@ VERIFIED = replace(
     encodes=3,
     drafted_tokens=31,
     accepted_tokens=27,
+    break_even=0.6403,
 )
 MTP = replace(AR, decoder="mtp", output_tokens=6, encodes=2, drafted_tokens=6, accepted_tokens=4, draft_forwards=6)
 
@@ -73,6 +74,9 @@ def test_metrics_are_in_milliseconds_with_the_work_under_diffusion() -> None:
             "drafted_tokens": 0,
             "accepted_tokens": 0,
             "draft_forwards": 0,
+            "break_even": None,
+            "overridden_tokens": 0,
+            "forced_tokens": 0,
         },
     }
 
@@ -101,6 +105,9 @@ def test_ar_has_the_same_metrics_without_a_canvas() -> None:
         "drafted_tokens": 0,
         "accepted_tokens": 0,
         "draft_forwards": 0,
+        "break_even": None,
+        "overridden_tokens": 0,
+        "forced_tokens": 0,
     }
 
 
@@ -120,14 +127,14 @@ def test_the_line_of_ar_has_no_blocks() -> None:
 def test_decoders_that_draft_tell_their_drafts_in_the_metrics() -> None:
     found = metrics(VERIFIED, 0.0)["diffusion"]
     assert (found["semantics"], found["drafted_tokens"], found["accepted_tokens"]) == ("token", 31, 27)
-    assert (found["forwards"], found["tokens_per_forward"]) == (5, 6.0)
+    assert (found["forwards"], found["tokens_per_forward"], found["break_even"]) == (5, 6.0, 0.64)
     found = metrics(MTP, 0.0)["diffusion"]
     assert (found["semantics"], found["forwards"], found["draft_forwards"]) == ("token", 2, 6)
 
 
 def test_the_line_of_decoders_that_draft_tells_what_became_of_the_drafts() -> None:
     assert receipt_line(VERIFIED) == (
-        "— verified · 27 of 31 drafts accepted · 6.00 tokens per forward (30 tokens, 5 forwards) "
+        "— verified · 27 of 31 drafts accepted, break-even 64% · 6.00 tokens per forward (30 tokens, 5 forwards) "
         "· prefill 250 ms · generation 500 ms · seed 5"
     )
     assert receipt_line(MTP) == (

@@ -54,7 +54,7 @@ def test_the_rest_of_a_character_is_no_token() -> None:
     watcher = Watcher(None, 9)
     watcher.follow(BlockEvent(0, 3, [10, 11], "a"))
     frame = watcher.follow(BlockEvent(0, 0, [], "\ufffd"))
-    assert frame.caption == "the rest of a character that was cut short"
+    assert frame.caption == "the rest of the text"
     assert (frame.settled, frame.cells) == ("a", [Cell("\ufffd", "stable")])
     assert watcher.follow(draft(1, [10], [True])).settled == "a\ufffd"
 

@@ -65,7 +65,7 @@ class CannedLLM:
     def parse(self, completion: Completion) -> Reply:
         return Reply(completion.text)
 
-    def generate(self, prompts: Any, params: SamplingParams) -> list[Completion]:
+    def generate(self, prompts: Any, params: SamplingParams, *, grammar: Any = None) -> list[Completion]:
         self.calls.append(Call(prompts, params))
         return [self._reply(self.calls[-1])]
 

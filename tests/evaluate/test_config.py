@@ -93,3 +93,26 @@ def test_what_cannot_be_honoured_is_refused_by_name(options: dict[str, Any], mes
 def test_the_largest_seed_still_makes_a_request() -> None:
     config = EvaluateConfig(seed=10**12, n=1)
     config.arms[0].params(max_tokens=1, seed=config.prompts("extract")[0].seed + MAX_PROMPTS - 1)
+
+
+def test_both_forms_make_two_arms_of_each() -> None:
+    arms = EvaluateConfig(tasks=("extract",), decoders=("diffusion", "ar"), forms=("free", "grammar")).arms
+    assert [(arm.decoder, arm.form) for arm in arms] == [
+        ("diffusion", "free"),
+        ("diffusion", "grammar"),
+        ("ar", "free"),
+        ("ar", "grammar"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"forms": ("tight",)}, "forms is 'tight'; choose from free, grammar"),
+        ({"forms": ("grammar", "grammar")}, "forms names grammar twice"),
+        ({"forms": ("grammar",), "tasks": ("repair",)}, "the prompts of repair declare no form .*extract, call, choose"),
+    ],
+)
+def test_a_form_that_no_prompt_declares_is_refused(options: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        EvaluateConfig(**options)

@@ -9,6 +9,7 @@ DIFFUSION = Row(
     decoder="diffusion",
     sampler="report",
     temperature=1.0,
+    form="free",
     step_budget=48,
     n=200,
     pass_rate=0.925,
@@ -20,6 +21,8 @@ DIFFUSION = Row(
     prefill_s=0.02,
     generation_s=0.1084,
     output_tokens=41.26,
+    overridden=0.0,
+    forced=0.0,
     budget_hits=0.015,
     stutters=0.02,
     seams=0.0,
@@ -32,6 +35,7 @@ AR = Row(
     decoder="ar",
     sampler=None,
     temperature=0.0,
+    form="free",
     step_budget=0,
     n=5,
     pass_rate=1.0,
@@ -43,6 +47,8 @@ AR = Row(
     prefill_s=0.5,
     generation_s=12.0,
     output_tokens=25.0,
+    overridden=0.0,
+    forced=0.0,
     budget_hits=0.0,
     stutters=0.0,
     seams=0.0,
@@ -55,10 +61,10 @@ AR = Row(
 def test_a_line_holds_every_figure_of_its_row() -> None:
     _, diffusion, ar, *_ = format_table([DIFFUSION, AR]).splitlines()
     assert diffusion.split() == (
-        "extract diffusion report 1 48 200 92.5% 88.0-95.4 6.12 5.90-6.35 7.9 0.128 41.3 2% 2%/0%/12% 0% 0%".split()
+        "extract diffusion report free 1 48 200 92.5% 88.0-95.4 6.12 5.90-6.35 7.9 0.128 41.3 0.00/0.0 2% 2%/0%/12% 0% 0%".split()
     )
     assert ar.split() == (
-        "sequential_rule ar - 0 0 5 100.0% 56.5-100.0 1.00 1.00-1.00 0.0 12.500 25.0 0% 0%/0%/0% 0% 100%".split()
+        "sequential_rule ar - free 0 0 5 100.0% 56.5-100.0 1.00 1.00-1.00 0.0 12.500 25.0 0.00/0.0 0% 0%/0%/0% 0% 100%".split()
     )
 
 
