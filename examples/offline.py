@@ -1,4 +1,4 @@
-"""Two prompts answered in this process: python examples/offline.py [MODEL]"""
+"""Two prompts answered at once in this process: python examples/offline.py [MODEL]"""
 
 import sys
 

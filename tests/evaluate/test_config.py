@@ -110,7 +110,10 @@ def test_both_forms_make_two_arms_of_each() -> None:
     [
         ({"forms": ("tight",)}, "forms is 'tight'; choose from free, grammar"),
         ({"forms": ("grammar", "grammar")}, "forms names grammar twice"),
-        ({"forms": ("grammar",), "tasks": ("repair",)}, "the prompts of repair declare no form .*extract, call, choose"),
+        (
+            {"forms": ("grammar",), "tasks": ("repair",)},
+            "the prompts of repair declare no form .*extract, call, choose",
+        ),
     ],
 )
 def test_a_form_that_no_prompt_declares_is_refused(options: dict[str, Any], told: str) -> None:
