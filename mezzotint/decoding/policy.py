@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 MOST_STEPS = 4  # of one draft where the request names none
 _LEAST_WIDTH = 16  # narrower canvases draft badly: lab keeps 2 tokens of 7, and 8 of 15
-_SLACK, _MOST_CREDIT, _TRICKLE = 8.0, 32.0, 0.02  # AR steps
+SLACK, _MOST_CREDIT, _TRICKLE = 3.0, 32.0, 0.03  # AR steps
+ASKED_SLACK = 8.0  # of a request that fixed width or steps: a first draft of them should be within it
 _BINS, _MEMORY = 16, 512
 
 
@@ -105,7 +106,8 @@ class Policy:
     """What a request has learned. fixed_width, fixed_steps: what it asked for (None = adaptive).
 
     credit: AR steps that may yet be lost. A round runs only if it can be paid when all is rejected, so
-    Σ costs ≤ (1 + 0.02) · AR's + 8, whatever the drafts are. Where a request fixes both it drafts every round.
+    Σ costs ≤ (1 + 0.03) · AR's + what it began with, whatever the drafts are. Where a request fixes both it drafts
+    every round.
     growth: Σ and number of the steps by which Â grew.
     """
 
@@ -114,7 +116,7 @@ class Policy:
     fixed_width: int | None = None
     fixed_steps: int | None = None
     width: int = _LEAST_WIDTH
-    credit: float = _SLACK
+    credit: float = SLACK
     acceptance: Acceptance = FIRST_GUESS
     growth: tuple[float, int] = (0.0, 0)
 

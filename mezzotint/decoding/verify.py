@@ -15,7 +15,7 @@ from mezzotint.decoding.draft import FRESH, NO_DRAFT, Drafting, Place, draft_can
 from mezzotint.decoding.guide import Guide
 from mezzotint.decoding.limits import Limits, required_positions
 from mezzotint.decoding.params import SamplingParams
-from mezzotint.decoding.policy import SMALL_MODEL, Costs, Policy, Round
+from mezzotint.decoding.policy import ASKED_SLACK, SLACK, SMALL_MODEL, Costs, Policy, Round
 from mezzotint.decoding.program import (
     Block,
     Drafter,
@@ -106,6 +106,7 @@ def verify_blocks(
         longest=limits.canvas_length,
         fixed_width=params.draft_tokens and params.draft_tokens + 1,
         fixed_steps=params.draft_steps,
+        credit=ASKED_SLACK if params.draft_tokens or params.draft_steps else SLACK,
     )
     tail, failures = FRESH, 0
     answer = yield from _open(prompt, params, guide, limits)
