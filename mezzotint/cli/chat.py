@@ -20,6 +20,7 @@ def chat(loading: Loading, decoding: Decoding, system: System = None, stop: Stop
     """
     # Importing torch takes seconds, and --help is not to wait for it: see options.
     from mezzotint.cli.answer import answer, drawing, print_receipt, set_up, writing
+    from mezzotint.cli.scores import print_scores
     from mezzotint.text.stop import check_stops
 
     stops = check_stops(stop or ())
@@ -41,6 +42,7 @@ def chat(loading: Loading, decoding: Decoding, system: System = None, stop: Stop
             continue
         if watch:
             print(completion.text)
+        print_scores(completion, llm.tokenizer)
         print_receipt(completion.receipt)
         said = [*asked, {"role": "assistant", "content": llm.parse(completion).content}]
 

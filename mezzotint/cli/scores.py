@@ -29,17 +29,26 @@ def scores(completion: Completion, tokenizer: Tokenizer | None) -> dict[str, Any
 
 
 def print_scores(completion: Completion, tokenizer: Tokenizer | None) -> None:
-    """A row a token of the answer, if its scores were asked for."""
+    """A row a token of the prompt, by its number, and of the answer, as far as their scores were asked for."""
+    if completion.prompt_scores is not None:
+        asked = Table("prompt", "logprob", "likeliest", box=None, header_style="dim")
+        for place, known in enumerate(completion.prompt_scores):
+            asked.add_row(
+                str(place), *(("", "") if known is None else (f"{known.logprob:.3f}", _likely(known, tokenizer)))
+            )
+        Console(markup=False).print(asked)
     if completion.scores is None:
         return
     table = Table("token", "logprob", "uncertainty", "likeliest", box=None, header_style="dim")
     doubts = completion.uncertainty or [None] * len(completion.scores)
     for id, one, doubt in zip(completion.token_ids, completion.scores, doubts, strict=True):
-        likely = "  ".join(f"{_spell(other, tokenizer)!r} {value:.2f}" for other, value in one.top)
-        table.add_row(
-            repr(_spell(id, tokenizer)), f"{one.logprob:.3f}", "" if doubt is None else f"{doubt:.3f}", likely
-        )
+        said = "" if doubt is None else f"{doubt:.3f}"
+        table.add_row(repr(_spell(id, tokenizer)), f"{one.logprob:.3f}", said, _likely(one, tokenizer))
     Console(markup=False).print(table)
+
+
+def _likely(score: Score, tokenizer: Tokenizer | None) -> str:
+    return "  ".join(f"{_spell(id, tokenizer)!r} {value:.2f}" for id, value in score.top)
 
 
 def _score(id: int, score: Score, tokenizer: Tokenizer | None) -> dict[str, Any]:

@@ -6,7 +6,8 @@ from typing import NamedTuple
 import torch
 
 from mezzotint.decoding.blank import lay_blank
-from mezzotint.decoding.limits import Limits
+from mezzotint.decoding.limits import Limits, required_positions
+from mezzotint.decoding.params import SamplingParams
 from mezzotint.decoding.program import Denoise, Encode, Encoded, drive
 from mezzotint.decoding.random import SeededCanvas
 from mezzotint.decoding.score import score
@@ -34,10 +35,10 @@ def read_choices(
     are together, each at its place and independent of the others, pads behind a shorter one.
     seed: of the noise in the blank.
     Returns: log-probabilities in nats; as probabilities they sum to 1.
-    Raises: ValueError naming what is wrong with the choices.
+    Raises: ValueError naming what is wrong with the choices, or that prompt and canvas exceed the context.
     """
     _check(choices, limits.canvas_length - 1, "a canvas has room for")
-    kv = network.new_kv(1, len(prompt) + limits.canvas_length)
+    kv = network.new_kv(1, required_positions(len(prompt), SamplingParams(max_tokens=1), limits))
     program = _read_blank(prompt, choices, seed, limits, surplus)
     told: Iterator[list[float]] = drive(program, network, kv)
     return _normalise(next(told))
@@ -48,9 +49,9 @@ def score_choices(network: Network, prompt: list[int], choices: Sequence[Sequenc
 
     Returns and raises: as read_choices.
     """
-    _check(choices, limits.max_positions - len(prompt) - 1, "the context has room for")
-    longest = max(map(len, choices))
-    kv = network.new_kv(1, len(prompt) + longest)
+    _check(choices, limits.max_positions - 1, "the context has room for")
+    params = SamplingParams(decoder="ar", max_tokens=max(map(len, choices)) + 1)  # with its end of turn
+    kv = network.new_kv(1, required_positions(len(prompt), params, limits))
     told: Iterator[list[float]] = drive(_score_each(prompt, choices, limits.written_end), network, kv)
     return _normalise(next(told))
 

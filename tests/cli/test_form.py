@@ -88,6 +88,14 @@ def test_in_text_form_log_probabilities_are_a_table_behind_the_answer(cli: Cli) 
     assert lines[-1].startswith("— diffusion")
 
 
+def test_a_talk_and_a_prompts_scores_are_told_in_text_form_too(cli: Cli) -> None:
+    flags = ("--logprobs", "1", "--prompt-logprobs", "1", "--max-tokens", "4", "--seed", "3", "--ignore-eos")
+    for result in (cli("generate", "Hello", *flags), cli("chat", *flags, input="Hello\n")):
+        heads = [line.split() for line in result.stdout.splitlines()]
+        assert ["prompt", "logprob", "likeliest"] in heads
+        assert ["token", "logprob", "uncertainty", "likeliest"] in heads
+
+
 def test_without_asking_nothing_is_told_of_log_probabilities(cli: Cli) -> None:
     told = json.loads(cli("generate", "Hello", "--json", *SMALL).stdout)
     assert not {"logprobs", "prompt_logprobs"} & told.keys()

@@ -79,3 +79,12 @@ def test_the_causal_pass_scores_each_choice_with_its_end() -> None:
 def test_what_is_no_choice_is_refused(choices: list[list[int]], told: str) -> None:
     with pytest.raises(ValueError, match=told):
         read(Scripted(), choices)
+
+
+def test_a_prompt_that_leaves_no_room_is_refused_before_any_work() -> None:
+    network = Scripted()
+    with pytest.raises(ValueError, match="exceed the context of 64"):
+        read_choices(network, [1] * (64 - C + 1), CHOICES, 1, limits(), SURPLUS)
+    with pytest.raises(ValueError, match="exceed the context of 64"):
+        score_choices(network, [1] * 61, CHOICES, limits())
+    assert network.forwards == []
