@@ -18,7 +18,7 @@ def choose(
     decoder: Annotated[
         str | None, typer.Option(help="diffusion: one read of a canvas; ar: the causal pass; diffusion unless given.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of the noise that is read; drawn unless given.")] = None,
+    seed: Annotated[int | None, typer.Option(help="diffusion only: of the noise read; drawn unless given.")] = None,
     system: System = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one object.")] = False,
 ) -> None:

@@ -31,8 +31,9 @@ def read_choices(
 ) -> list[float]:
     """How likely each choice is as the whole answer, read off one canvas in one denoise forward behind the prompt.
 
-    Its blank is as long as the longest choice and stands before the end of turn. A choice is as likely as its tokens
-    are together, each at its place and independent of the others, pads behind a shorter one.
+    Its blank is as long as the longest choice and stands before the end of turn. A choice is as likely as the geometric
+    mean of its tokens, each at its place, pads behind a shorter one, over the places at which choices differ: every one
+    of them says which choice it is, and a product would count what they all say that many times.
     seed: of the noise in the blank.
     Returns: log-probabilities in nats; as probabilities they sum to 1.
     Raises: ValueError naming what is wrong with the choices, or that prompt and canvas exceed the context.
@@ -78,7 +79,8 @@ def _read_blank(
     assert reading.logits is not None
     log_p = reading.logits.double().log_softmax(-1)
     filled = [[*choice, *[surplus.pad_id] * (longest - len(choice))] for choice in choices]
-    yield log_p.gather(-1, torch.tensor(filled, device=log_p.device).T).sum(0).tolist()
+    telling = sum(len(set(tokens)) > 1 for tokens in zip(*filled, strict=True))
+    yield (log_p.gather(-1, torch.tensor(filled, device=log_p.device).T).sum(0) / telling).tolist()
 
 
 def _score_each(

@@ -30,6 +30,8 @@ def choose(
     if decoder not in ("diffusion", "ar"):
         told = "one read of a canvas (diffusion) or the causal pass (ar) chooses, and no decoder adds to them"
         raise ValueError(f"decoder is {decoder!r}; {told}: take one of the two")
+    if decoder == "ar" and seed is not None:
+        raise ValueError(f"seed is {seed}, but decoder 'ar' draws nothing; leave it out, or take 'diffusion'")
     if tokenizer is None:
         raise ValueError(f"{checkpoint.path} has no tokenizer.json, and choices are texts; add the file")
     if decoder == "diffusion" and config.family != "diffusion_gemma":

@@ -1,27 +1,31 @@
 """Blanks of a document filled, canvas by canvas from the left; what a canvas holds lives in document beside it."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import count, takewhile
+from itertools import count
 from typing import NamedTuple, get_args
 
 import torch
 
-from mezzotint.decoding.infill import Canvas, Filling, Lengths, fill_canvas
+from mezzotint.decoding.candidates import MOST_ROWS
+from mezzotint.decoding.filling import Filling, Lengths
+from mezzotint.decoding.infill import Canvas, fill_canvas
 from mezzotint.decoding.params import SamplingParams
-from mezzotint.decoding.program import Block, Draft, Finished, Prefilled, drive
+from mezzotint.decoding.program import Block, Finished, Prefilled
 from mezzotint.decoding.random import SeededCanvas
 from mezzotint.decoding.receipt import write_receipt
 from mezzotint.decoding.shape import shape_canvas
 from mezzotint.llm.checkpoint import Checkpoint
 from mezzotint.llm.document import Sheet, Unfinished
 from mezzotint.llm.entry import Asked, accept, check_memory
+from mezzotint.llm.rows import Rows
 from mezzotint.text.document import Blank, Parts, take_apart
-from mezzotint.types import Cache, FinishReason, Receipt
+from mezzotint.types import FinishReason, Receipt
 
 # What says something of a whole answer, of its end or of its thoughts, and nothing of a blank.
 _UNUSED = (
+    "gate",
     "drop_after_end",
     "thinking_budget",
     "answer_reserve",
@@ -52,25 +56,6 @@ class Infilled:
     receipt: Receipt
 
 
-class _Context:
-    """Keys and values that outlive a canvas, as far as the next prompt begins alike."""
-
-    def __init__(self, checkpoint: Checkpoint, capacity: int) -> None:
-        self._model, self._capacity = checkpoint.model, capacity
-        self.kv: Cache = self._model.new_kv(1, capacity)
-        self._ids: list[int] = []
-
-    def hold(self, prompt: list[int], width: int) -> int:
-        """Make room for a prompt and a canvas behind it. Returns: how many of its first tokens are held already."""
-        if len(prompt) + width > self._capacity:
-            self._capacity = len(prompt) + width
-            self.kv, self._ids = self._model.new_kv(1, self._capacity), []
-        same = takewhile(lambda pair: pair[0] == pair[1], zip(self._ids, prompt, strict=False))
-        held = sum(1 for _ in same)
-        self._ids = prompt
-        return held
-
-
 class _Spent(NamedTuple):
     """What the canvases so far took: their rows, causal forwards, and the seconds of those of prompts."""
 
@@ -91,6 +76,8 @@ def infill(
     unfinished = Unfinished(parts, most, width, checkpoint, raw=raw)
     sheet = unfinished.lay()
     asked = _accept(sheet, most, parts, params, checkpoint)
+    extra = _count_rows(lengths) * width
+    check_memory(asked._replace(positions=asked.positions + extra), checkpoint)
     return _run(unfinished, sheet, parts, asked, lengths, checkpoint)
 
 
@@ -98,11 +85,13 @@ def _run(
     unfinished: Unfinished, sheet: Sheet, parts: Parts, asked: Asked, lengths: Lengths, checkpoint: Checkpoint
 ) -> Infilled:
     """Fill one canvas after another, `sheet` the first."""
-    context, spent = _Context(checkpoint, asked.positions), _Spent([], 0, 0.0)
+    width = checkpoint.limits.of(asked.params).canvas_length
+    rows = Rows(checkpoint.model, asked.positions, _count_rows(lengths), width)
+    spent = _Spent([], 0, 0.0)
     started, prompt_tokens = time.perf_counter(), len(sheet.prompt)
     for number in count():
         how = _choose_how(asked, lengths, number, checkpoint, is_last=sheet.is_last)
-        canvas, spent = _fill(sheet, how, context, checkpoint, spent)
+        canvas, spent = _fill(sheet, how, rows, spent)
         spent.blocks.append(Block(number, unfinished.take(sheet, canvas.filled), canvas.steps))
         if unfinished.is_done:
             break
@@ -115,7 +104,7 @@ def _run(
         asked.params,
         checkpoint.sampler(asked.params),
         asked.seed,
-        checkpoint.limits.of(asked.params).canvas_length,
+        width,
     )
     took = time.perf_counter() - started - spent.prefill_s
     told = zip(unfinished.middles, unfinished.tokens, unfinished.reasons, strict=True)
@@ -126,15 +115,11 @@ def _run(
     )
 
 
-def _fill(
-    sheet: Sheet, how: Filling, context: _Context, checkpoint: Checkpoint, spent: _Spent
-) -> tuple[Canvas, _Spent]:
+def _fill(sheet: Sheet, how: Filling, rows: Rows, spent: _Spent) -> tuple[Canvas, _Spent]:
     """Fill one canvas. Returns: it, and what has been spent by now; the canvas's own steps are not told there yet."""
     blocks, encodes, prefill_s = spent
-    started, held = time.perf_counter(), context.hold(sheet.prompt, how.limits.canvas_length)
-    program = fill_canvas(sheet.prompt, held, sheet.gaps, sheet.sizes, how)
-    events: Iterator[Prefilled | Draft | Block | Canvas] = drive(program, checkpoint.model, context.kv)
-    for event in events:
+    started, held = time.perf_counter(), rows.hold(sheet.prompt)
+    for event in rows.run(fill_canvas(sheet.prompt, held, sheet.gaps, sheet.sizes, how)):
         match event:
             case Prefilled():
                 prefill_s += time.perf_counter() - started
@@ -204,6 +189,9 @@ def _accept(sheet: Sheet, most: Sequence[int], parts: Parts, params: SamplingPar
     need = width = checkpoint.limits.of(params).canvas_length
     if not sheet.is_last or sheet.sizes[0] < most[0]:  # then middles and the text between them become prompt
         need += sum(most) + sum(len(checkpoint.tokenizer.encode_text(text)) for text in parts.texts[1:-1]) + width
-    asked = accept(sheet.prompt, replace(params, max_tokens=need), checkpoint)
-    check_memory(asked, checkpoint)
-    return asked
+    return accept(sheet.prompt, replace(params, max_tokens=need), checkpoint)
+
+
+def _count_rows(lengths: Lengths) -> int:
+    """Rows beside the context's own canvas."""
+    return MOST_ROWS if lengths == "candidates" else 0

@@ -9,6 +9,13 @@ from tests.disk import ROOT
 
 WORDS = {
     "demo": ["denoising 1 of 6", "diffusion: ", "ar: ", "parallel_rule", "tokens/forward"],
+    "infill": [
+        "filled with ",
+        "written anew as ",
+        "def __init__(self, name, value):\n    self.name",
+        "red: ",
+        "blue: ",
+    ],
     "offline": ["64 tokens in ", "seed 1"],
     "samplers": ["report: ", "hf: ", "jax: ", "refine: ", "ddim: ", "of 48 steps"],
     "stream": ["step 1 of 6", "block 0 is final after 6 steps", "the whole answer, which ended by length"],

@@ -104,6 +104,13 @@ def test_what_cannot_be_filled_is_one_line_on_standard_error(
     assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("flag", ["--schema", "--regex", "--grammar"])
+def test_a_grammar_inside_a_blank_is_not_offered(cli: Cli, file: Any, flag: str) -> None:
+    result = cli("infill", file("<blank>\n"), flag, "x")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"No such option: {flag}" in result.stderr
+
+
 def test_a_file_that_is_missing_or_no_text_is_refused(cli: Cli, tmp_path: Path) -> None:
     assert "missing.py" in cli("infill", str(tmp_path / "missing.py")).stderr
     (tmp_path / "image").write_bytes(b"ab\xff<blank>")

@@ -31,13 +31,33 @@ def test_the_canvas_has_a_blank_for_the_longest_choice_before_the_end_of_turn() 
     assert network.forwards[1].ids[3:] == [END, *[FILL] * (C - 4)]
 
 
-def test_a_choice_is_as_likely_as_its_tokens_each_at_its_place_with_pads_behind_a_shorter_one() -> None:
+@pytest.mark.parametrize(
+    ("filled", "telling"),
+    [
+        ([[9, PAD, PAD], [4, 6, PAD], [4, 8, PAD], [11, 5, 6]], 3),
+        ([[4, 6, PAD], [4, 8, PAD], [4, 8, 5]], 2),
+        ([[9], [4]], 1),
+    ],
+)
+def test_a_choice_is_as_likely_as_the_mean_of_its_tokens_each_at_its_place_with_pads_behind_a_shorter_one(
+    filled: list[list[int]], telling: int
+) -> None:
     network = Scripted()
-    log_probs = read(network, CHOICES)
+    log_probs = read(network, [[id for id in row if id != PAD] for row in filled])
     log_p = shifting(network.forwards[1].ids, PROMPT, 0).double().log_softmax(-1)
-    filled = [[9, PAD, PAD], [4, 6, PAD], [4, 8, PAD], [11, 5, 6]]
-    totals = torch.tensor([sum(float(log_p[place, id]) for place, id in enumerate(row)) for row in filled])
+    totals = torch.tensor([sum(float(log_p[place, id]) for place, id in enumerate(row)) for row in filled]) / telling
     assert log_probs == pytest.approx(totals.log_softmax(-1).tolist(), abs=1e-5)
+
+
+def test_a_model_that_is_as_unsure_of_each_token_as_of_the_choice_says_so() -> None:
+    """Labels of two tokens, each token as likely as its label: seven in ten, not 49 in 58."""
+
+    def beliefs(canvas: list[int], context: list[int], step: int) -> Tensor:
+        p = torch.full((C, V), 1e-9)
+        p[0, 9], p[0, 4], p[1, 10], p[1, 5] = 0.7, 0.3, 0.7, 0.3
+        return p.log()
+
+    assert [exp(each) for each in read(Scripted(beliefs=beliefs), [[9, 10], [4, 5]])] == pytest.approx([0.7, 0.3])
 
 
 def test_what_a_model_believes_is_what_comes_out() -> None:
