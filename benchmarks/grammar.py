@@ -1,4 +1,7 @@
-"""How many schemas of the public suite become grammars, and how long building, compiling and following them takes."""
+"""How many schemas of the public suite become grammars, and how long building, compiling and following them takes.
+
+With --step lab or large (270M-like, random weights) also beside a denoising step of that model.
+"""
 
 import argparse
 import json
@@ -15,18 +18,25 @@ from random import Random
 from statistics import mean, median
 from typing import Any, TypeVar
 
+import torch
 from llguidance import LLMatcher
 
 import mezzotint
+from benchmarks.grammar_step import step_seconds, step_table
 from benchmarks.machine import describe_run
 from benchmarks.report import run_table
+from mezzotint.decoding.guide import Guide
+from mezzotint.decoding.limits import Limits
+from mezzotint.decoding.params import SamplingParams
 from mezzotint.text.grammar import Grammar, Grammars
 from mezzotint.text.matcher import Matcher
 from mezzotint.text.tokenizer import Tokenizer
 
 LAB = Path(mezzotint.__file__).parent / "checkpoints" / "lab"
 DRAFT_NAMES = {f"draft{year}": f"http://json-schema.org/draft-0{year}/schema#" for year in (3, 4, 6, 7)}
+STEP_NAMES = {"lab": "lab", "large": "the 270M-like model"}
 VALIDATED = 55  # ids, a long draft's
+_ROOM = 300  # tokens of an answer
 
 T = TypeVar("T")
 Seconds = defaultdict[str, list[float]]
@@ -52,18 +62,27 @@ def main(arguments: Sequence[str]) -> None:
         _walk(grammar.start(), Random(seed), tokenizer.vocab_size, seconds)
     print(run_table(describe_run(arguments, "grammar")), f"\n{tokenizer.vocab_size} ids\n", sep="\n")
     print(_share_table(schemas, {draft: len(accepted) for draft, accepted in compiled.items()}))
-    print("", _times_table(seconds), sep="\n")
+    print("", _times_table(seconds), sep="\n", flush=True)
+    if options.step:
+        with tempfile.TemporaryDirectory() as folder:
+            step = step_seconds(options.step, Path(folder) / "model", rounds=options.rounds, compiled=options.compiled)
+        print("", step_table(seconds, STEP_NAMES[options.step], step), sep="\n")
 
 
 def _walk(place: Matcher, rng: Random, vocab_size: int, seconds: Seconds) -> None:
     """Time every question at up to thirty places, random ones of an answer."""
+    limits = Limits(vocab_size=vocab_size, canvas_length=256, max_positions=4096, end_ids=(1,))
+    logits = torch.zeros(vocab_size)
     for _ in range(30):
         forced = _time(seconds, "forced", place.forced)
         allowed = _time(seconds, "mask", place.allowed)
+        if any(allowed):
+            guide = Guide([0], SamplingParams(decoder="ar", max_tokens=_ROOM), 0, limits, place)
+            _time(seconds, "mask on the logits", partial(guide.mask, logits))
         proposals = [*forced, *rng.choices(range(vocab_size), k=VALIDATED)][:VALIDATED]
         _time(seconds, "count_valid, random ids", partial(place.count_valid, proposals))
         _time(seconds, "copy", place.copy)
-        closure = _time(seconds, "closure", partial(place.closure, 300))
+        closure = _time(seconds, "closure", partial(place.closure, _ROOM))
         if closure:
             _time(seconds, "count_valid, valid ids", partial(place.count_valid, closure[:VALIDATED]))
         ids = forced or [id for id in rng.choices(range(vocab_size), k=2_000) if allowed[id // 8] >> id % 8 & 1][:1]
@@ -117,9 +136,12 @@ def _unpack(data: Path, folder: Path) -> Path:
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.grammar", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.grammar", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--tokenizer", choices=("lab", "gemma"), default="lab")
     parser.add_argument("--walks", type=int, default=200, help="grammars that are followed")
+    parser.add_argument("--step", choices=STEP_NAMES, help="a model beside whose denoising step a grammar is put")
+    parser.add_argument("--rounds", type=int, default=5, help="times that this step is measured")
+    parser.add_argument("--compiled", action="store_true", help="run that model as machine code")
     parser.add_argument(
         "--data", type=Path, default=os.environ.get("MEZZOTINT_DATA"), help="the folder that holds MANIFEST.json"
     )

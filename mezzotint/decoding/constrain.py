@@ -1,7 +1,7 @@
-"""A canvas under a grammar: a prefix that is valid for good grows from the left, and what stands behind it is shaped.
+"""A canvas under a grammar: a valid prefix grows from the left, and what stands behind it is shaped.
 
     pinned, settled ──┬── frontier, masked ──┬── open: proposals and noise, as in any canvas
-    forced text       └─ own proposals that the grammar allows and the model is jointly sure of are settled with it
+    forced text       └─ what the model believes, where it is allowed and jointly sure, is settled with it
 
 Nothing of a canvas is cached before it is encoded; only settled tokens are, and the next canvas starts behind them.
 """
@@ -18,6 +18,7 @@ from mezzotint.decoding.generate import seeded_blocks
 from mezzotint.decoding.guide import Guide
 from mezzotint.decoding.limits import Limits, required_positions
 from mezzotint.decoding.params import SamplingParams
+from mezzotint.decoding.prefix import Prefix
 from mezzotint.decoding.program import Block, Denoise, Draft, Event, Program, drive
 from mezzotint.decoding.propose import draw_next
 from mezzotint.decoding.random import CanvasRandomness
@@ -121,15 +122,15 @@ def constrain_canvas(
 
     A step settles the valid run of which it is jointly sure, ΣH ≤ the entropy bound; once the canvas has converged,
     all that is valid. A frontier of which it stays unsure for 4 steps is settled too, and one when the steps are spent.
+    A step that finds a mistake in what is settled takes back all from there on instead.
     Source: contract 29.
     """
     width, budget = limits.canvas_length, sampler.budget
-    settled = guide.due(width)
-    state = start_canvas(randomness.first_canvas()[None], _pin(settled, width))
+    prefix = Prefix(guide, width)
+    state = start_canvas(randomness.first_canvas()[None], _pin(prefix.tokens, width))
     soft: Tensor | None = None
-    doubts, waited = [0.0] * len(settled), 0
-    while not (guide.reason or len(settled) == width or state.step == budget):
-        pins, noise = _pin(settled, width), randomness.noise(state.step)
+    while not (guide.reason or len(prefix.tokens) == width or state.step == budget):
+        pins, noise, before = _pin(prefix.tokens, width), randomness.noise(state.step), state.argmax
         need = Denoise(
             canvas=state.canvas[0],
             at=at,
@@ -141,22 +142,25 @@ def constrain_canvas(
             pins=pins,
             window=window,
             shape=shape,
-            logits_at=(len(settled),),
+            logits_at=(len(prefix.tokens),),
         )
         reading = yield need
-        masked = _mask_frontier(reading, need, guide)
-        state = update_canvas(sampler, state, as_row(masked), Draws(noise[None], None), pins, limits.vocab_size)
-        must = waited + 1 >= _PATIENCE or (not settled and state.step == budget)
-        run = guide.settle(_choose_run(masked, len(settled), guide, sampler, state, must=must))
-        guide.overridden += bool(run) and int(masked.argmax[len(settled)]) != int(reading.argmax[len(settled)])
-        waited = 0 if run else waited + 1
-        doubts += masked.entropy[len(settled) : len(settled) + len(run)].tolist()
-        settled += run
-        open_ = _follow(_Open(state.canvas[0], reading.soft), settled, guide, noise)
-        doubts += [0.0] * (len(settled) - len(doubts))
+        masked = _mask_frontier(reading, need, guide, prefix)
+        state = update_canvas(sampler, state, as_row(masked.reading), Draws(noise[None], None), pins, limits.vocab_size)
+        open_ = _Open(state.canvas[0], reading.soft)
+        mistake = None
+        if state.step < budget and before is not None:
+            mistake = prefix.find_mistake(masked.mass, reading, before[0])
+        if mistake is not None:
+            prefix.take_back(mistake)
+            open_ = open_.clear(mistake, noise)
+        else:
+            _settle_run(masked.reading, reading, guide, sampler, state, prefix)
+        open_ = _follow(open_, prefix, guide, noise)
         state, soft = state._replace(canvas=open_.canvas[None]), open_.soft
-        yield Draft(block, state.step, open_.canvas.tolist(), [offset < len(settled) for offset in range(width)])
-    return Settled(settled, state.step, tuple(doubts))
+        is_settled = [offset < len(prefix.tokens) for offset in range(width)]
+        yield Draft(block, state.step, open_.canvas.tolist(), is_settled)
+    return Settled(prefix.tokens, state.step, tuple(prefix.doubts))
 
 
 class _Open(NamedTuple):
@@ -165,53 +169,78 @@ class _Open(NamedTuple):
     canvas: Tensor
     soft: Tensor | None
 
+    def clear(self, first: int, noise: Tensor) -> "_Open":
+        """Begin anew from offset `first` on."""
+        soft = None if self.soft is None else torch.cat([self.soft[:first], torch.zeros_like(self.soft[first:])])
+        return _Open(torch.cat([self.canvas[:first], noise[first:]]), soft)
+
+
+class _Masked(NamedTuple):
+    """A reading [C] that at the frontier knows only what may stand there, and how much the model believed of that."""
+
+    reading: Reading
+    mass: float
+
 
 def _pin(settled: list[int], width: int) -> Pins:
     return pin_positions(dict(enumerate(settled)), width)
 
 
-def _mask_frontier(reading: Reading, need: Denoise, guide: Guide) -> Reading:
-    """A reading [C] that at the frontier says what the model says of the tokens allowed there."""
+def _mask_frontier(reading: Reading, need: Denoise, guide: Guide, prefix: Prefix) -> _Masked:
+    """What the model says at the frontier of the tokens allowed there, those taken back not among them."""
     assert reading.logits is not None
-    [front], logits = need.logits_at, guide.mask(reading.logits[0])
+    [front] = need.logits_at
+    logits = guide.mask(reading.logits[0])
+    if barred := prefix.barred.get(front):
+        others = logits.clone()
+        others[list(barred)] = -torch.inf
+        logits = logits if bool((others == -torch.inf).all()) else others
     argmax, proposal, entropy = reading.argmax.clone(), reading.proposal.clone(), reading.entropy.clone()
     argmax[front] = logits.argmax()
     if logits[proposal[front]] == -torch.inf:
         uniform, temperature = float(need.uniforms[front]), need.proposal_temperature
         proposal[front] = draw_next(logits, uniform, temperature=temperature, top_k=None, top_p=1, min_p=0)
     entropy[front] = torch.special.entr((logits.double() / need.temperature).softmax(-1)).sum()
-    return reading._replace(argmax=argmax, proposal=proposal, entropy=entropy)
+    mass = float((logits.logsumexp(-1) - reading.logits[0].logsumexp(-1)).exp())
+    return _Masked(reading._replace(argmax=argmax, proposal=proposal, entropy=entropy), mass)
 
 
-def _choose_run(
-    reading: Reading, front: int, guide: Guide, sampler: Sampler, state: CanvasState, *, must: bool
-) -> list[int]:
-    """The valid tokens from `front` on that a step settles, at least one if it must."""
+def _settle_run(
+    masked: Reading, free: Reading, guide: Guide, sampler: Sampler, state: CanvasState, prefix: Prefix
+) -> None:
+    """Settle the valid tokens from the frontier on of which a step is sure, and count an override.
+
+    They are those that a block of this sampler would emit: what is settled is never drawn again, and a rare draw that
+    the next step would have corrected would stay.
+    """
+    front = len(prefix.tokens)
     has_converged = bool(state.done.all()) and state.step < sampler.budget
-    tokens = (reading.argmax if has_converged else reading.proposal)[front:].tolist()
+    must = prefix.waited + 1 >= _PATIENCE or (not front and state.step == sampler.budget)
+    tokens = (masked.argmax if sampler.emits == "argmax" else masked.proposal)[front:].tolist()
     valid = guide.count_valid(tokens)
+    valid = next((index for index in range(1, valid) if tokens[index] in prefix.barred.get(front + index, ())), valid)
     if not has_converged:
-        sure = reading.entropy[front : front + valid].double().cumsum(-1) <= sampler.entropy_bound
+        sure = masked.entropy[front : front + valid].double().cumsum(-1) <= sampler.entropy_bound
         valid = max(int(sure.sum()), int(must))
-    return tokens[:valid]
+    is_overridden = int(masked.argmax[front]) != int(free.argmax[front])
+    prefix.settle(tokens[:valid], masked.entropy[front : front + valid].tolist(), is_overridden=is_overridden)
 
 
-def _follow(open_: _Open, settled: list[int], guide: Guide, noise: Tensor) -> _Open:
-    """Settle what is due, adding it to `settled`, and shape what is open.
+def _follow(open_: _Open, prefix: Prefix, guide: Guide, noise: Tensor) -> _Open:
+    """Settle what is due, and shape what is open.
 
     A draft that holds the due tokens a few places further right is moved left to them, and ends of turn give way to
     noise in the nearer half of the shortest way to a whole answer.
     """
-    (canvas, soft), first = open_, len(settled)
-    due = guide.due(len(noise) - first)
-    settled += due
+    (canvas, soft), first = open_, len(prefix.tokens)
+    due = prefix.settle_due(len(noise) - first)
     if gap := _find_later(canvas[first:].tolist(), due):
         canvas = torch.cat([canvas[:first], canvas[first + gap :], noise[-gap:]])
         soft = None if soft is None else torch.cat([soft[:first], soft[first + gap :], torch.zeros_like(soft[-gap:])])
-    early = torch.arange(len(noise)) < len(settled) + guide.shortest // 2
+    early = torch.arange(len(noise)) < len(prefix.tokens) + guide.shortest // 2
     ends = torch.isin(canvas, torch.tensor(guide.ends, dtype=torch.long))
     canvas = torch.where(early & ends, noise, canvas)
-    return _Open(_pin(settled, len(noise)).write(canvas), soft)
+    return _Open(_pin(prefix.tokens, len(noise)).write(canvas), soft)
 
 
 def _find_later(draft: list[int], due: list[int]) -> int:

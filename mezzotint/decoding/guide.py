@@ -5,12 +5,14 @@ settled tokens ─► due: what has no alternative  ─► settled, without a fo
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from mezzotint.decoding.conflicts import check_conflicts
+from mezzotint.decoding.known_end import find_end
 from mezzotint.decoding.limits import Limits
 from mezzotint.decoding.params import SamplingParams
 from mezzotint.decoding.program import Finished
@@ -21,12 +23,24 @@ from mezzotint.decoding.thoughts import bound_thoughts
 from mezzotint.types import Constraint, FinishReason, Score, Stopper
 
 
+class Mark(NamedTuple):
+    """A place in an answer under a grammar; see Guide.mark. length: tokens of the answer; the others as in Guide."""
+
+    length: int
+    room: int
+    closure: list[int] | None
+    queue: list[int]
+    overridden: int
+    forced: int
+
+
 class Guide:
     """The settled part of one answer. Without a constraint everything may follow, and nothing is due but the token that
     closes thoughts where a bound on them is reached.
 
     room: tokens that may yet come, the end of turn included. reason: why the answer is over, None while it goes on.
     overridden: settled tokens at which the model's likeliest was not allowed. forced: those that had no alternative.
+    chosen: where in the answer proposals were settled that had one.
     Under a constraint an answer that can end within max_tokens does: of what the model proposes, a token stays only if
     an end within the room is known behind it; else the known end is written.
     """
@@ -48,6 +62,7 @@ class Guide:
         self.room = params.max_tokens
         self.reason: FinishReason | None = None
         self.overridden = self.forced = 0
+        self.chosen: list[int] = []
         self.ends = () if params.ignore_eos else tuple(limits.end_ids)
         self._params, self._seed, self._limits = params, seed, limits
         self._prompt, self._answer, self._bias = prompt, list[int](), make_bias(params, limits.vocab_size)
@@ -59,6 +74,11 @@ class Guide:
         self._queue: list[int] = []
         self._scores: list[Score] = []
         self._find_due()
+
+    @property
+    def length(self) -> int:
+        """Tokens of the answer that are settled."""
+        return len(self._answer)
 
     @property
     def shortest(self) -> int:
@@ -122,15 +142,29 @@ class Guide:
 
         Returns: the settled ones; they are the proposals up to where the answer has to end instead.
         """
-        tokens: list[int] = []
-        for token in ids:
-            if self._queue and self._queue[0] != token:
-                break  # what is due here is spelled otherwise
-            tokens.append(self._write_due() if self._queue else self._take(token))
-            self._find_due()
-            if self.reason or tokens[-1] != token:
-                break
-        return tokens
+        if self._closure is not None and self.room - len(ids) > len(self._closure) + 1:
+            # No end is near: one look at where they lead is enough, unless it finds none.
+            mark, known = self.mark(), self._closure
+            tokens = self._settle(ids, checks=False)
+            if self.reason or self._renew_end(known):
+                return tokens
+            self.take_back(mark)
+        return self._settle(ids, checks=True)
+
+    def mark(self) -> Mark:
+        """Note this place, to come back to it."""
+        counted = (self.overridden, self.forced)
+        return Mark(len(self._answer), self.room, self._closure, list(self._queue), *counted)
+
+    def take_back(self, mark: Mark) -> None:
+        """Forget what was settled behind a place, as if it had never been. Only under a grammar; the answer goes on."""
+        assert self._place is not None
+        assert self.reason is None
+        self._place.rollback(len(self._answer) - mark.length)
+        del self._answer[mark.length :]
+        self.chosen = [at for at in self.chosen if at < mark.length]
+        self.room, self._closure, self._queue = mark.room, mark.closure, list(mark.queue)
+        self.overridden, self.forced = mark.overridden, mark.forced
 
     def count_valid(self, ids: Sequence[int]) -> int:
         """How many of `ids` may follow one behind the other, an end of turn behind a whole answer included."""
@@ -148,6 +182,20 @@ class Guide:
         """The end of an answer that is over, with what it took; see Finished."""
         assert self.reason
         return Finished(self.reason, encodes, drafted, accepted, guesses, self.overridden, self.forced)
+
+    def _settle(self, ids: Sequence[int], *, checks: bool) -> list[int]:
+        tokens: list[int] = []
+        for token in ids:
+            if self._queue and self._queue[0] != token:
+                break  # what is due here is spelled otherwise
+            is_due, at = bool(self._queue), len(self._answer)
+            tokens.append(self._write_due(checks=checks) if is_due else self._take(token, checks=checks))
+            if not is_due and tokens[-1] == token:
+                self.chosen.append(at)
+            self._find_due()
+            if self.reason or tokens[-1] != token:
+                break
+        return tokens
 
     def _allowed(self, place: Constraint, vocab_size: int) -> Tensor:
         """[V] bool, True for the ids that may come next."""
@@ -170,16 +218,19 @@ class Guide:
             logits[list(self._limits.end_ids)] = -torch.inf
         return logits
 
-    def _write_due(self) -> int:
-        token = self._take(self._queue.pop(0))
+    def _write_due(self, *, checks: bool = True) -> int:
+        token = self._take(self._queue.pop(0), checks=checks)
         self.forced += 1
         self._find_due()
         return token
 
-    def _take(self, id: int) -> int:
-        """Settle `id`, or what must stand there instead. Returns: what was settled."""
+    def _take(self, id: int, *, checks: bool = True) -> int:
+        """Settle `id`, or what must stand there instead. Returns: what was settled.
+
+        checks: whether an end within the room must be known behind it.
+        """
         if self._place is not None and id not in self.ends:
-            id = self._consume(self._place, id)
+            id = self._consume(self._place, id, checks=checks)
         self.room -= 1
         self._answer.append(id)
         if self._thoughts is not None:
@@ -192,7 +243,7 @@ class Guide:
             self._queue.clear()
         return id
 
-    def _consume(self, place: Constraint, id: int) -> int:
+    def _consume(self, place: Constraint, id: int, *, checks: bool) -> int:
         closure = self._closure
         place.consume([id])
         if closure is None:
@@ -200,7 +251,9 @@ class Guide:
         if closure[:1] == [id]:
             self._closure = closure[1:]
             return id
-        found = self._find_end(place, closure)
+        if not checks:
+            return id
+        found = find_end(place, closure, self.room - 2)  # this token's place and the end's
         if found is not None:
             self._closure = found
             return id
@@ -212,15 +265,15 @@ class Guide:
         self._closure = closure[1:]
         return closure[0]
 
-    def _find_end(self, place: Constraint, known: list[int]) -> list[int] | None:
-        """Ids that complete the answer behind the token that is being settled; the known ones if they still do."""
-        limit = self.room - 2  # that token's place and the end's
-        if len(known) <= limit and place.count_valid(known) == len(known):
-            whole = place.copy()
-            whole.consume(known)
-            if whole.is_accepting:
-                return known
-        return place.closure(limit) if limit >= 0 else None
+    def _renew_end(self, known: list[int]) -> bool:
+        """Find an end within the room behind tokens that were settled unchecked. Returns: whether there is one."""
+        assert self._place is not None
+        found = find_end(self._place, known, self.room - 1)
+        if found is None:
+            return False
+        self._closure = found
+        self._find_due()
+        return True
 
     def _find_due(self) -> None:
         """Note what has no alternative behind what is settled: forced text, a known end for which time has come."""

@@ -23,6 +23,7 @@ from mezzotint.text.schema_patterns import strip_pattern
 from mezzotint.text.tokenizer import Tokenizer
 
 _KEPT = 256  # compiled grammars
+_KEPT_TEXTS = 4096  # forced ones, with their ids
 _LONGEST = 1 << 18  # characters of a grammar
 _LONGEST_EXAMPLE = 48  # ids
 _MOST_CHOICES = 1024
@@ -38,12 +39,13 @@ _LARK = re.compile(r'"(?:\\.|[^"\\\n])*"|/(?!/)(?:\\.|[^/\\\n])+/|(?://|#)[^\n]*
 class Grammar(NamedTuple):
     """One compiled grammar.
 
-    text: what was compiled. template: its first place. restricted: by which keywords a schema was narrowed, and in how
-    many places.
+    text: what was compiled. template: its first place. tokenizer: whose ids it knows. restricted: by which keywords a
+    schema was narrowed, and in how many places.
     """
 
     text: str
     template: Matcher
+    tokenizer: Tokenizer
     restricted: Mapping[str, int] = MappingProxyType({})
 
     def start(self) -> Matcher:
@@ -52,6 +54,17 @@ class Grammar(NamedTuple):
         Returns: a place of its own, the constraint of one request.
         """
         return self.template.copy()
+
+    def check_tokenizer(self, tokenizer: Tokenizer | None, owner: str) -> None:
+        """Refuse to be used with other ids. tokenizer: of `owner`, a checkpoint.
+
+        Raises: ValueError naming both vocabularies and the remedy.
+        """
+        if tokenizer is self.tokenizer or (tokenizer and tokenizer.fingerprint == self.tokenizer.fingerprint):
+            return
+        used = f"{owner} has no tokenizer" if tokenizer is None else f"{owner} has that of {tokenizer.describe()}"
+        told = f"the grammar was compiled for the vocabulary of {self.tokenizer.describe()}, and {used}"
+        raise ValueError(f"{told}; compile it with the grammars of the model that answers")
 
 
 class Grammars:
@@ -145,7 +158,7 @@ class Grammars:
     ) -> Grammar:
         ids = tuple(tuple(self._tokenizer.encode_text(hint)) for hint in hints)
         template = Matcher(self._compile(text).deep_copy(), self._preferences._replace(hints=ids))
-        return Grammar(text, template, MappingProxyType(dict(restricted)))
+        return Grammar(text, template, self._tokenizer, MappingProxyType(dict(restricted)))
 
     def _compile_anew(self, text: str) -> LLMatcher:
         if len(text) > _LONGEST:
@@ -175,10 +188,11 @@ class _Vocabulary:
         self.bos_token_id, self.eos_token_id = tokenizer.bos_id, tokenizer.eos_id
         self.tokens = spellings
         self.special_token_ids = sorted(never)  # in no text, whatever it may be
-        self._tokenizer = tokenizer
+        # llguidance asks again at every step of a forced text.
+        self._encode = lru_cache(maxsize=_KEPT_TEXTS)(lambda text: tokenizer.encode_text(text.decode()))
 
     def __call__(self, text: bytes) -> list[int]:
-        return self._tokenizer.encode_text(text.decode())
+        return self._encode(text)
 
 
 def _spell(tokenizer: Tokenizer, id: int) -> bytes:

@@ -11,6 +11,8 @@ from llguidance import LLMatcher
 
 from mezzotint.text.closure import Preferences, find_closure
 
+_KEPT_ENDS = 64  # of the beginning of a grammar, which every request asks for
+
 
 class Matcher:
     """The prefix of one answer under one grammar; it implements `types.Constraint`."""
@@ -20,6 +22,7 @@ class Matcher:
         self._matcher = matcher
         self._preferences = preferences
         self._length = 0
+        self._first_ends: dict[int, list[int] | None] = {}  # closures of the beginning, by limit; copies share them
 
     def allowed(self) -> bytes:
         """The ids that may come next, ends of turn not among them: id i is bit i % 8 of byte i // 8.
@@ -81,7 +84,7 @@ class Matcher:
     def copy(self) -> Self:
         """The same place, to go on from independently."""
         twin = type(self)(self._matcher.deep_copy(), self._preferences)
-        twin._length = self._length
+        twin._length, twin._first_ends = self._length, self._first_ends
         return twin
 
     def closure(self, limit: int) -> list[int] | None:
@@ -90,7 +93,13 @@ class Matcher:
         Returns: ids that `consume` takes and that end in a whole answer, none if the prefix is one; None where the
         search finds no such end, though there may be one.
         """
-        return find_closure(self, limit, self._preferences)
+        if self._length:
+            return find_closure(self, limit, self._preferences)
+        known = self._first_ends
+        found = known[limit] if limit in known else find_closure(self, limit, self._preferences)
+        if len(known) < _KEPT_ENDS:
+            known[limit] = found
+        return None if found is None else list(found)
 
     @property
     def is_accepting(self) -> bool:
@@ -104,17 +113,24 @@ class Matcher:
 
     def _advance(self, ids: Sequence[int]) -> int:
         """Consume the longest allowed beginning of `ids`; returns its length."""
-        before, taken = self._matcher.deep_copy(), 0
+        before, taken, ahead = self._matcher.deep_copy(), 0, list[int]()
         for id in ids[: self._matcher.validate_tokens(list(ids))]:
-            if id in self._preferences.barred_ids or (self._matcher.compute_ff_bytes() and not self._in_mask(id)):
+            if ahead[:1] != [id]:
+                # What is forced is in the mask as the tokenizer writes it: one question for a stretch, not one an id.
+                ahead = self._matcher.compute_ff_tokens() if self._matcher.compute_ff_bytes() else []
+            if id in self._preferences.barred_ids or (ahead[:1] != [id] and not self._may_follow(id)):
                 break
             self._matcher.consume_token(id)
+            ahead = ahead[1:]
             taken += 1
         self._check(before)
         self._length += taken
         return taken
 
-    def _in_mask(self, id: int) -> bool:
+    def _may_follow(self, id: int) -> bool:
+        """Whether a valid id may stand here: where bytes are forced, only if it is in the mask."""
+        if not self._matcher.compute_ff_bytes():
+            return True
         return bool(self._matcher.compute_bitmask()[id // 8] >> id % 8 & 1)
 
     def _check(self, before: LLMatcher) -> None:

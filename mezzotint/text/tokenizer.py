@@ -3,6 +3,8 @@
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
 from typing import Self
@@ -26,7 +28,8 @@ class Tokenizer:
     """One vocabulary, its control tokens kept apart from text.
 
     A control token is one that tokenizer.json marks as special. `control` gives its id by its spelling,
-    `named_tokens` its spelling by its role in tokenizer_config.json, such as "bos_token".
+    `named_tokens` its spelling by its role in tokenizer_config.json, such as "bos_token"; `directory` is where it was
+    read from, if it was.
     """
 
     def __init__(
@@ -37,6 +40,7 @@ class Tokenizer:
         Raises: ValueError when ids could not be turned back into text, when a control token is made of
         ordinary text or takes white space along, or when a beginning, an end or padding has no token.
         """
+        self.directory: Path | None = None
         self.named_tokens = {**_DEFAULT_NAMES, **named_tokens}
         added = vocabulary.get_added_tokens_decoder()
         self.control = {token.content: id for id, token in sorted(added.items()) if token.special}
@@ -69,7 +73,19 @@ class Tokenizer:
                 "beside config.json and the weights"
             )
         named_tokens = _read_named_tokens(directory / "tokenizer_config.json")
-        return cls(_read_vocabulary(file), named_tokens)
+        tokenizer = cls(_read_vocabulary(file), named_tokens)
+        tokenizer.directory = directory
+        return tokenizer
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What tells this vocabulary, its merges and control tokens from any other: 64 hexadecimal digits."""
+        return sha256(self._vocabulary.to_str().encode()).hexdigest()
+
+    def describe(self) -> str:
+        """Where this vocabulary is from and how large it is, for messages."""
+        origin = "a tokenizer made in memory" if self.directory is None else str(self.directory)
+        return f"{origin} ({self.vocab_size} ids, {self.fingerprint[:8]})"
 
     def encode_text(self, text: str) -> list[int]:
         """Encode a string in which everything is text, a spelled-out control token too; no id is added.

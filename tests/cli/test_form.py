@@ -10,10 +10,15 @@ import pytest
 from typer.testing import Result
 
 from mezzotint import LLM, SamplingParams
+from mezzotint.tasks import FAMILIES
 
 Cli = Callable[..., Result]
 SMALL = ("--max-tokens", "30", "--seed", "3")
 PERSON = {"type": "object", "properties": {"age": {"type": "integer", "maximum": 99}}, "required": ["age"]}
+LIGHT = {
+    "type": "function",
+    "function": {"name": "set_light", "parameters": {"type": "object", "properties": {"on": {"type": "boolean"}}}},
+}
 
 
 @pytest.fixture
@@ -41,11 +46,41 @@ def test_an_answer_follows_an_expression_or_a_lark_file(cli: Cli, tmp_path: Path
     assert told["text"] in ("<x>", "<y>")
 
 
+@pytest.mark.parametrize("choice", ["required", "set_light"])
+def test_calls_of_declared_tools_are_told_as_objects(cli: Cli, tmp_path: Path, choice: str) -> None:
+    (tools := tmp_path / "tools.json").write_text(json.dumps([LIGHT]))
+    flags = ("--tools", str(tools), "--tool-choice", choice, "--json", "--max-tokens", "200", "--seed", "3")
+    told = json.loads(cli("generate", "Hello", *flags).stdout)
+    assert told["finish_reason"] == "stop"
+    assert told["calls"]
+    assert all(call["name"] == "set_light" and call["arguments"].keys() <= {"on"} for call in told["calls"])
+    assert all(isinstance(value, bool) for call in told["calls"] for value in call["arguments"].values())
+
+
+@pytest.mark.parametrize("flags", [(), ("--tool-choice", "auto")])
+def test_lab_calls_a_tool_through_the_command_line_as_its_task_expects(
+    cli: Cli, tmp_path: Path, flags: tuple[str, ...]
+) -> None:
+    example = FAMILIES["call"].generate(3, "test")
+    (tools := tmp_path / "tools.json").write_text(json.dumps(example.tools))
+    [asked] = example.messages
+    asking = ("--tools", str(tools), *flags, "--decoder", "ar", "--temperature", "0", "--json")
+    told = json.loads(cli("generate", asked["content"], *asking, model="lab").stdout)
+    assert [(call["name"], call["arguments"]) for call in told["calls"]] == [tuple(call) for call in example.calls]
+    assert told["metrics"]["diffusion"]["forced_tokens"] > 0 or not flags
+
+
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
         (["--regex", "a", "--grammar", "x"], "--regex and --grammar each say what the answer must follow"),
         (["--regex", "("], "regex"),
+        (["--tool-choice", "auto"], "--tool-choice is 'auto', but no tools are declared"),
+        (["--tools", "{broken}"], "holds no JSON"),
+        (["--tools", "{unknown}"], "declares no tools"),
+        (["--tools", "{tools}", "--raw"], "--raw leaves out the chat template, which --tools needs"),
+        (["--tools", "{tools}", "--tool-choice", "fly"], "the tool 'fly' is not declared; declared are set_light"),
+        (["--tools", "{tools}", "--tool-choice", "auto", "--regex", "a"], "--regex and --tool-choice each say"),
         (["--schema", "missing.json"], "missing.json"),
         (["--schema", "{broken}"], "holds no JSON"),
         (["--schema", "{unknown}"], "uniqueItems"),
@@ -59,7 +94,8 @@ def test_a_form_that_cannot_be_honoured_is_one_line_and_exit_code_2(
     broken, unknown = tmp_path / "broken.json", tmp_path / "unknown.json"
     broken.write_text("{")
     unknown.write_text(json.dumps({"type": "array", "items": {}, "uniqueItems": True}))
-    files = {"{broken}": str(broken), "{unknown}": str(unknown)}
+    (tools := tmp_path / "tools.json").write_text(json.dumps([LIGHT]))
+    files = {"{broken}": str(broken), "{unknown}": str(unknown), "{tools}": str(tools)}
     result = cli("generate", "Hello", *[files.get(flag, flag) for flag in flags], *SMALL)
     assert result.exit_code == 2
     assert told in result.stderr

@@ -8,11 +8,17 @@ from random import Random
 from typing import Any
 
 import pytest
+import torch
 
 from mezzotint import LLM, SamplingParams
+from mezzotint.model.assistant import AssistantNetwork
+from mezzotint.model.assistant_weights import write_assistant
 from mezzotint.tasks import FAMILIES
 from mezzotint.text.call_grammar import compile_calls
+from mezzotint.text.grammar import Grammars
 from mezzotint.text.parse import parse_reply
+from mezzotint.text.tokenizer import Tokenizer
+from mezzotint.train.drafter import drafter_config
 from mezzotint.types import DecoderName
 from tests.llm.tiny import CHAT
 from tests.text.test_schema import draw_schema
@@ -84,6 +90,23 @@ def test_every_finished_answer_of_an_untrained_model_is_valid_under_schemas_of_t
             accepted.append((group.declared, group.draft))
     assert len(accepted) > 15
     assert judge(llm, accepted[:20], 40) > 30
+
+
+def test_every_finished_answer_is_valid_where_an_untrained_drafter_guesses(llm: LLM, tmp_path: Path) -> None:
+    drafter = AssistantNetwork(drafter_config(llm.model.config, guesses=2))
+    for parameter in drafter.parameters():
+        torch.nn.init.normal_(parameter, 0, 0.2, generator=torch.Generator().manual_seed(0))
+    write_assistant(drafter, tmp_path / "drafter", dtype=torch.float32)
+    guided = LLM(str(llm.path), drafter=str(tmp_path / "drafter"))
+    guesses = 0
+    for seed in range(200, 208):
+        schema = draw_schema(Random(seed), 2)
+        grammar = guided.grammars.from_schema(schema)
+        [completion] = guided.generate(CHAT, SamplingParams(decoder="mtp", max_tokens=80, seed=seed), grammar=grammar)
+        assert completion.finish_reason == "stop"
+        assert is_valid(schema, json.loads(completion.text)), (schema, completion.text)
+        guesses += completion.receipt.draft_forwards
+    assert guesses > 0
 
 
 def test_every_finished_answer_of_lab_is_valid(lab: LLM) -> None:
@@ -164,3 +187,18 @@ def test_a_grammars_costs_are_in_the_receipt(llm: LLM) -> None:
     [completion] = llm.generate(CHAT, SamplingParams(max_tokens=30), grammar=llm.grammars.from_choices(["yes"]))
     receipt = completion.receipt
     assert (receipt.forced_tokens, receipt.overridden_tokens, receipt.forwards) == (receipt.output_tokens, 0, 0)
+
+
+def test_a_grammar_of_another_vocabulary_is_refused_and_one_of_the_same_is_not(llm: LLM, tmp_path: Path) -> None:
+    own = llm.path / "tokenizer.json"
+    other = json.loads(own.read_text())
+    vocabulary = other["model"]["vocab"]
+    first, second = [word for word in vocabulary if len(word) == 1][-2:]
+    vocabulary[first], vocabulary[second] = vocabulary[second], vocabulary[first]
+    (tmp_path / "tokenizer.json").write_text(json.dumps(other))
+    params = SamplingParams(max_tokens=8)
+    foreign = Grammars(Tokenizer.from_directory(tmp_path)).from_regex("[ab]{2}")
+    with pytest.raises(ValueError, match=rf"compiled for the vocabulary of {tmp_path} .* and {llm.path} has that of"):
+        llm.generate(CHAT, params, grammar=foreign)
+    same = Grammars(Tokenizer.from_directory(llm.path)).from_regex("[ab]{2}")
+    assert re.fullmatch("[ab]{2}", llm.generate(CHAT, params, grammar=same)[0].text)

@@ -54,6 +54,35 @@ def test_what_is_forced_is_allowed_and_the_only_way_on(grammar: Grammar) -> None
             assert allowed_ids(place) == forced[:1]
 
 
+def test_many_ids_are_counted_as_one_behind_the_other_would_be(grammar: Grammar) -> None:
+    encode, stretches = lab_tokenizer().encode_text, 0
+    for seed in range(30):
+        rng, place = Random(seed), grammar.start()
+        walk(place, rng, seed % 7)
+        ids = [*place.forced(), *walk(place.copy(), rng, 6), *place.forced()]
+        if seed % 3 == 0:
+            ids = [*place.forced()[:1], *encode("er")[:1], *ids]
+        one_by_one, twin = 0, place.copy()
+        while one_by_one < len(ids) and twin.count_valid(ids[one_by_one : one_by_one + 1]):
+            assert ids[one_by_one] in allowed_ids(twin)
+            twin.consume(ids[one_by_one : one_by_one + 1])
+            one_by_one += 1
+        assert place.count_valid(ids) == one_by_one
+        stretches += one_by_one > 1
+    assert stretches > 3
+
+
+def test_a_known_beginning_of_an_end_is_found_again_within_each_limit(grammar: Grammar) -> None:
+    shortest = grammar.start().closure(300)
+    assert shortest is not None
+    again = grammar.start().copy().closure(300)
+    assert again == shortest
+    again.append(0)  # what is given out is the caller's own
+    assert grammar.start().closure(300) == shortest
+    closer = grammar.start().closure(max(0, len(shortest) - 1))
+    assert closer is None or len(closer) < len(shortest)
+
+
 def test_a_forced_beginning_is_known_before_anything_is_written() -> None:
     for name, beginning in (("schema", '{"city":"Berlin"'), ("calls", "<|tool_call>call:find_city{city:")):
         forced = GRAMMARS[name]().start().forced()
