@@ -13,6 +13,7 @@ from mezzotint.engine.engine import Engine
 from mezzotint.evaluate.config import Arm
 from mezzotint.llm import LLM, SamplingParams
 from mezzotint.model.assistant_weights import load_assistant
+from mezzotint.model.compiled_assistant import compile_assistant
 from mezzotint.types import tokens_per_forward
 
 _TURNS = 16  # that a decoder takes at one concurrency
@@ -78,6 +79,8 @@ def _loop(llm: LLM, arm: Arm, asks: Sequence[Ask], slots: int, n: int) -> Closed
 def serve(llm: LLM, rows: int, clock: TurnClock, *, with_drafter: bool = False) -> Engine:
     """A checkpoint behind an engine of its own, as it comes. with_drafter: the one beside it."""
     drafter = load_assistant(llm.path.with_name(f"{llm.path.name}-drafter"), llm.model) if with_drafter else None
+    if drafter is not None and llm.model.compiled is not None:
+        compile_assistant(drafter)
     return Engine(
         llm.model,
         llm.limits,

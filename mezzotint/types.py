@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 DecoderName = Literal["diffusion", "ar", "verified", "mtp"]
 DraftTail = Literal["fresh", "tail", "tail+soft"]
 FinishReason = Literal["stop", "length"]
+GateName = Literal["off", "text", "causal"]
+Mending = Literal["trim", "reroll", "ar", "verified"]
 
 
 class Reading(NamedTuple):
@@ -56,6 +58,26 @@ class Channel(NamedTuple):
     opening: int
     closing: int
     leaving: tuple[int, ...] = ()
+
+
+class Alarm(NamedTuple):
+    """A sign that a block went wrong, by its kind; offset: of the block's first token that is in question."""
+
+    kind: str
+    offset: int
+
+
+class Intervention(NamedTuple):
+    """What a gate did about alarms of a block, by their kinds, and the forwards that it took.
+
+    trim: the tokens before the first alarm were kept. reroll: a narrower canvas with fresh noise was tried. ar,
+    verified: the causal pass wrote a part of the answer.
+    """
+
+    block: int
+    kinds: tuple[str, ...]
+    action: Mending
+    forwards: int
 
 
 class KeyValues(Protocol):
@@ -165,6 +187,19 @@ class Stopper(Protocol):
         """The same, before any id."""
 
 
+class Inspector(Protocol):
+    """What reads a growing answer for signs that its writing went wrong, on token ids."""
+
+    def inspect(
+        self, settled: Sequence[int], borders: Sequence[int], block: Sequence[int], *, is_whole: bool
+    ) -> list[Alarm]:
+        """Read a block behind the settled tokens of an answer.
+
+        borders: where in `settled` its blocks begin. is_whole: an end token ends the block, and the answer with it.
+        Returns: the alarms that the block's tokens raise, by their offset; alarm `void` says that it is all padding.
+        """
+
+
 @dataclass(frozen=True, kw_only=True)
 class Receipt:
     """What one request cost. Times in seconds, the rest in tokens or forwards.
@@ -179,6 +214,7 @@ class Receipt:
     overridden_tokens: where a grammar refused the model's likeliest token. forced_tokens: where it, or a bound on
     thinking, left no choice.
     drafted_tokens, accepted_tokens: drafts that were verified, and those that were kept. draft_forwards: a drafter's.
+    interventions: what a gate did about blocks in alarm; its forwards are among denoise_steps and encodes.
     """
 
     decoder: DecoderName
@@ -198,6 +234,7 @@ class Receipt:
     draft_forwards: int = 0
     overridden_tokens: int = 0
     forced_tokens: int = 0
+    interventions: tuple[Intervention, ...] = ()
     cached_tokens: int = 0
     queue_s: float = 0.0
     prefill_s: float = 0.0

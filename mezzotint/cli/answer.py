@@ -14,6 +14,7 @@ from mezzotint.cli.options import Decoding, Loading, choose_target
 from mezzotint.cli.receipt import receipt_line
 from mezzotint.cli.watch import watching
 from mezzotint.decoding.params import SamplingParams
+from mezzotint.decoding.presets import preset
 from mezzotint.llm import LLM, BlockEvent, Completion, DraftEvent, Event, Prompt
 from mezzotint.model.locate import BUNDLED
 from mezzotint.model.weights import inspect_checkpoint
@@ -37,16 +38,17 @@ class Answer(NamedTuple):
     first_text_s: float
 
 
-def set_up(loading: Loading, decoding: Decoding) -> Setup:
-    """Check what the flags ask, then load the checkpoint.
+def set_up(loading: Loading, decoding: Decoding, *, shared: bool = False) -> Setup:
+    """Check what the flags ask, then load the checkpoint. shared: see LLM.
 
     Raises: ValueError naming flag, value and remedy.
     """
     target = choose_target(loading.model, decoding.decoder)
     asked = asdict(decoding) | {"decoder": target.decoder}
-    params = SamplingParams(**{name: value for name, value in asked.items() if value is not None})
+    given = {name: value for name, value in asked.items() if value is not None}
+    params = preset(given.pop("preset"), **given) if "preset" in given else SamplingParams(**given)
     options = {name: value for name, value in asdict(loading).items() if value is not None}
-    llm = LLM(**options | {"model": target.model})
+    llm = LLM(**options | {"model": target.model} | ({"shared": True} if shared else {}))
     _tell_left_out(llm.path)
     return Setup(llm, params)
 

@@ -24,7 +24,7 @@ def chat(loading: Loading, decoding: Decoding, system: System = None, stop: Stop
     from mezzotint.text.stop import check_stops
 
     stops = check_stops(stop or ())
-    llm, params = set_up(loading, decoding)
+    llm, params = set_up(loading, decoding, shared=True)  # a turn finds the talk before it encoded
     opening = [] if system is None else [{"role": "system", "content": system}]
     said = opening
     for line in _turns():

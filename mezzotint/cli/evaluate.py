@@ -27,7 +27,9 @@ def _option(help: str) -> Any:
 class Asked:
     """The fields of EvaluateConfig as flags spell them; None leaves one to it."""
 
-    tasks: Annotated[str | None, _option("Task families, with commas between; all unless given.")] = None
+    tasks: Annotated[
+        str | None, _option("Task families, with commas between; all unless given, with presets all but infill.")
+    ] = None
     decoder: Annotated[str | None, _option("Decoders, with commas between; diffusion,ar unless given.")] = None
     n: Annotated[int | None, typer.Option("--n", help="Prompts of each task; 200 unless given.")] = None
     seed: Annotated[int | None, _option("Same seed, same prompts and same answers; 0 unless given.")] = None
@@ -40,6 +42,10 @@ class Asked:
     )
     temperature: Annotated[
         float | None, _option("Of every decoder; 1 for diffusion and 0 for the others unless given.")
+    ] = None
+    preset: Annotated[
+        str | None,
+        _option("fast, balanced or best, with commas between, a row each; no decoder's own then unless given too."),
     ] = None
     form: Annotated[
         str | None,
@@ -73,7 +79,7 @@ def evaluate(
     from mezzotint.evaluate.table import format_table
 
     target = choose_target(model, asked.decoder)
-    config = _read(replace(asked, decoder=target.decoder))
+    config = read(replace(asked, decoder=target.decoder))
     loading = Loading(
         model=target.model, device=device, dtype=dtype, threads=threads, compiled=compiled, drafter=drafter
     )
@@ -83,12 +89,19 @@ def evaluate(
     print(json.dumps([asdict(row) for row in rows], allow_nan=False) if as_json else format_table(rows))
 
 
-def _read(asked: Asked) -> "EvaluateConfig":
-    from mezzotint.evaluate.config import EvaluateConfig
+def read(asked: Asked) -> "EvaluateConfig":
+    """What an evaluation is told by its flags. Raises: ValueError naming flag, value and remedy."""
+    from mezzotint.evaluate.config import BLANKS, EvaluateConfig
+    from mezzotint.tasks import FAMILIES
 
+    tasks, presets = _split(asked.tasks), _split(asked.preset)
+    if tasks is None and presets is not None:
+        tasks = tuple(task for task in FAMILIES if task not in BLANKS)
+    decoders = () if asked.preset is not None and asked.decoder is None else _split(asked.decoder)
     options: dict[str, Any] = {
-        "tasks": _split(asked.tasks),
-        "decoders": _split(asked.decoder),
+        "tasks": tasks,
+        "decoders": decoders,
+        "presets": presets,
         "n": asked.n,
         "seed": asked.seed,
         "steps": _budgets(asked.steps),

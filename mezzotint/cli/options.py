@@ -61,8 +61,12 @@ class Loading:
 
 @dataclass(frozen=True, kw_only=True)
 class Decoding:
-    """The fields of SamplingParams; None leaves one to it."""
+    """The fields of SamplingParams, and a preset of some of them; None leaves one to it."""
 
+    preset: Annotated[
+        str | None,
+        _option("fast, balanced or best: decides sampler, steps and gate of diffusion, none unless given."),
+    ] = None
     decoder: Annotated[
         str | None,
         _option("diffusion; ar: token by token; verified, mtp: ar's tokens, many at a time; diffusion unless given."),
@@ -83,6 +87,10 @@ class Decoding:
     drop_after_end: Annotated[
         bool | None,
         typer.Option("--drop-after-end", help="Denoise nothing more behind an end of turn that has settled."),
+    ] = None
+    gate: Annotated[
+        str | None,
+        _option("off; text: blocks that read wrong are mended first; causal: weighed too; off unless given."),
     ] = None
     entropy_bound: Annotated[
         float | None, _option("Uncertainty that a step may accept, in nats; the sampler's own unless given.")

@@ -47,6 +47,7 @@ def metrics(receipt: Receipt, first_text_s: float) -> dict[str, Any]:
             "break_even": None if receipt.break_even is None else round(receipt.break_even, 3),
             "overridden_tokens": receipt.overridden_tokens,
             "forced_tokens": receipt.forced_tokens,
+            "interventions": [{**each._asdict(), "kinds": list(each.kinds)} for each in receipt.interventions],
         },
     }
 
@@ -54,7 +55,8 @@ def metrics(receipt: Receipt, first_text_s: float) -> dict[str, Any]:
 def receipt_line(receipt: Receipt) -> str:
     """The receipt on one line: blocks with their steps and budget, or drafts; tokens per forward, times and seed."""
     counts = f"{_count(receipt.output_tokens, 'token')}, {_count(receipt.forwards, 'forward')}"
-    times = f"prefill {_ms(receipt.prefill_s):.0f} ms · generation {_ms(receipt.generation_s):.0f} ms"
+    known = f" ({receipt.cached_tokens} of {receipt.prompt_tokens} tokens known)" if receipt.cached_tokens else ""
+    times = f"prefill {_ms(receipt.prefill_s):.0f} ms{known} · generation {_ms(receipt.generation_s):.0f} ms"
     work = f"{receipt.decoder}{_means(receipt)} · {receipt.tokens_per_forward:.2f} tokens per forward"
     return f"— {work} ({counts}) · {times} · seed {receipt.seed}"
 
@@ -64,12 +66,18 @@ def _means(receipt: Receipt) -> str:
     if receipt.decoder == "diffusion":
         steps = " + ".join(map(str, receipt.denoise_steps))
         blocks = _count(len(receipt.denoise_steps), "block")
-        return f" {receipt.sampler} · {blocks} · {steps} of {receipt.step_budget} steps"
+        return f" {receipt.sampler} · {blocks} · {steps} of {receipt.step_budget} steps{_mended(receipt)}"
     if receipt.decoder == "ar":
         return ""
     guesses = f" ({_count(receipt.draft_forwards, 'drafting forward')})" if receipt.draft_forwards else ""
     pays = "" if receipt.break_even is None else f", break-even {receipt.break_even:.0%}"
     return f" · {receipt.accepted_tokens} of {_count(receipt.drafted_tokens, 'draft')} accepted{pays}{guesses}"
+
+
+def _mended(receipt: Receipt) -> str:
+    """What a gate did, in the order in which it happened."""
+    told = [f"block {each.block} {each.action} ({', '.join(each.kinds)})" for each in receipt.interventions]
+    return f" · mended: {'; '.join(told)}" if told else ""
 
 
 def _count(number: int, thing: str) -> str:

@@ -14,14 +14,18 @@ def check_conflicts(
     is_constrained: bool = False,
     is_stopped: bool = False,
     is_pinned: bool = False,
+    is_inspected: bool = False,
 ) -> None:
     """Refuse options that exclude each other.
 
     is_constrained: by a grammar. is_stopped: by a stopper, such as stop strings. is_pinned: canvases have given tokens.
+    is_inspected: by an inspector, without which there is no gate.
     Raises: ValueError naming option, value and remedy.
     """
     if is_constrained:
         _check_constrained(params, is_stopped=is_stopped)
+    if params.gate != "off":
+        _check_gate(params, is_pinned=is_pinned, is_inspected=is_inspected)
     if is_stopped and params.min_tokens:
         told = f"min_tokens is {params.min_tokens}, but a stop string may come before so many"
         raise ValueError(f"{told}; leave min_tokens at 0, or the stop strings out")
@@ -32,6 +36,9 @@ def check_conflicts(
 def _check_constrained(params: SamplingParams, *, is_stopped: bool) -> None:
     if is_stopped:
         raise ValueError("stop strings are given, but a grammar's answer has to be whole; leave one of the two out")
+    if params.gate != "off":
+        told = "but under a grammar each token is held to it before it leaves"
+        raise ValueError(f"gate is {params.gate!r}, {told}; leave it at 'off'")
     if params.bounds_thinking:
         told = "but a grammar decides how long thoughts are"
         raise ValueError(f"{_name_bound(params)}, {told}; leave it out, or let the grammar ask for less")
@@ -45,6 +52,15 @@ def _check_constrained(params: SamplingParams, *, is_stopped: bool) -> None:
     if params.sampler is not None and SAMPLERS[params.sampler].rule != "entropy_bound":
         own = ", ".join(sampler.name for sampler in SAMPLERS.values() if sampler.rule == "entropy_bound")
         raise ValueError(f"sampler is {params.sampler!r}, which cannot follow a grammar; choose one of {own}")
+
+
+def _check_gate(params: SamplingParams, *, is_pinned: bool, is_inspected: bool) -> None:
+    if is_pinned:
+        told = "but tokens are given, which a block that is trimmed would lose"
+        raise ValueError(f"gate is {params.gate!r}, {told}; leave it at 'off', or the pins or ends out")
+    if not is_inspected:
+        told = "but nobody inspects the text, for which a checkpoint needs its tokenizer.json"
+        raise ValueError(f"gate is {params.gate!r}, {told}; add it, or leave the gate at 'off'")
 
 
 def _check_thinking(params: SamplingParams, limits: Limits, *, is_pinned: bool) -> None:

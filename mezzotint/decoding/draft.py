@@ -113,12 +113,9 @@ def keep_tail(drafts: Sequence[int], accepted: int, logits: Tensor, soft: Tensor
     soft: [w, D] or None; where nothing stays it is zero as on a first step.
     """
     beliefs = logits[: len(drafts)].log_softmax(-1)
-    first = accepted + 1
-    tokens = {
-        index - accepted: token
-        for index, token in enumerate(drafts)
-        if index >= first and float(beliefs[index, token]) > -_DOUBT
-    }
+    own = torch.tensor(drafts, dtype=torch.long, device=beliefs.device)[:, None]
+    surprising, first = (beliefs.gather(-1, own)[:, 0] <= -_DOUBT).tolist(), accepted + 1  # one wait for a device
+    tokens = {index - accepted: token for index, token in enumerate(drafts) if index >= first and not surprising[index]}
     if soft is None or not tokens:
         return Tail(tokens, None)
     shifted = soft.new_zeros(longest, soft.shape[-1])

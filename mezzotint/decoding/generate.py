@@ -42,12 +42,14 @@ __all__ = [
     "denoise_blocks",
     "denoise_canvas",
     "draw_tokens",
+    "find_doubts",
     "generate_blocks",
     "generate_tokens",
     "required_positions",
     "seeded_blocks",
     "settle_blocks",
     "settle_canvas",
+    "tell_draft",
 ]
 
 
@@ -142,10 +144,10 @@ def denoise_blocks(
             window=window,
             shape=shape_canvas(params, limits, at - len(prompt)),
             drop_behind=ends if params.drop_after_end else (),
-            tell=partial(_draft, block),
+            tell=partial(tell_draft, block),
         )
         cut = cut_answer(state.output[0].tolist(), room, ends, stopper, thoughts)
-        told = Block(block, cut.tokens, state.step, uncertainty=_doubts(state, cut.tokens) if scored else None)
+        told = Block(block, cut.tokens, state.step, uncertainty=find_doubts(state, cut.tokens) if scored else None)
         encoded = yield from commit_block(told, at, encoded, params, is_last=bool(cut.reason))
         if cut.reason:
             yield Finished(cut.reason, encodes=block + scored, forced=0 if thoughts is None else thoughts.forced)
@@ -277,12 +279,13 @@ def draw_tokens(prompt: list[int], params: SamplingParams, guide: Guide, limits:
         at = start + len(new)
 
 
-def _doubts(state: CanvasState, tokens: list[int]) -> tuple[float, ...]:
-    """The denoiser's entropy at each token; 0 where another one than its own was forced."""
+def find_doubts(state: CanvasState, tokens: list[int]) -> tuple[float, ...]:
+    """The denoiser's entropy at each token of its block; 0 where another one than its own was forced."""
     assert state.entropy is not None
     told = zip(state.entropy[0].tolist(), state.output[0].tolist(), tokens, strict=False)
     return tuple(entropy if own == token else 0.0 for entropy, own, token in told)
 
 
-def _draft(block: int, state: CanvasState) -> Draft:
+def tell_draft(block: int, state: CanvasState) -> Draft:
+    """A canvas between steps as an event."""
     return Draft(block, state.step, state.output[0].tolist(), state.accepted[0].tolist())

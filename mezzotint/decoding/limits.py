@@ -45,15 +45,15 @@ def required_positions(
     """Positions that a request may touch: whole canvases under diffusion, else max_tokens.
 
     is_constrained: by a grammar, under which a canvas begins behind whatever the one before has settled; so it may
-    behind one that was narrowed, or cut where thoughts had to close.
-
+    behind one that was narrowed, cut where thoughts had to close, or trimmed by a gate.
     Raises: ValueError if they exceed the context, or the prompt is empty.
     """
     if not prompt_tokens:
         raise ValueError("the prompt has 0 tokens; give at least 1 (chat templates begin with <bos>)")
     width = limits.of(params).canvas_length if params.decoder == "diffusion" else 1
     reserved = -(-params.max_tokens // width) * width
-    if (is_constrained or params.drop_after_end or params.bounds_thinking) and params.decoder == "diffusion":
+    begins_anywhere = is_constrained or params.drop_after_end or params.bounds_thinking or params.gate != "off"
+    if begins_anywhere and params.decoder == "diffusion":
         reserved = params.max_tokens + width - 1
     if prompt_tokens + reserved > limits.max_positions:
         raise ValueError(

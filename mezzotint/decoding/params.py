@@ -9,10 +9,11 @@ from typing import Any, get_args
 import numpy as np
 
 from mezzotint.decoding.sampler import SAMPLERS, Rule, Sampler, SamplerName
-from mezzotint.types import DecoderName, DraftTail
+from mezzotint.types import DecoderName, DraftTail, GateName
 
 DECODERS: tuple[DecoderName, ...] = get_args(DecoderName)
 _TAILS: tuple[DraftTail, ...] = get_args(DraftTail)
+_GATES: tuple[GateName, ...] = get_args(GateName)
 _CANVAS: tuple[DecoderName, ...] = ("diffusion",)
 _CAUSAL: tuple[DecoderName, ...] = ("ar", "verified", "mtp")
 _HONOURED_BY: dict[str, tuple[DecoderName, ...]] = {  # what is missing here is honoured by all
@@ -20,6 +21,7 @@ _HONOURED_BY: dict[str, tuple[DecoderName, ...]] = {  # what is missing here is 
     "steps": _CANVAS,
     "canvas_length": _CANVAS,
     "drop_after_end": _CANVAS,
+    "gate": _CANVAS,
     "entropy_bound": _CANVAS,
     "threshold": _CANVAS,
     "editing_threshold": _CANVAS,
@@ -49,6 +51,8 @@ class SamplingParams:
     canvas_length: of a canvas, at most the checkpoint's, which it is where None. drop_after_end: a canvas goes on
     without what stands behind an end of turn that was accepted and stood for two steps. Both change what tokens see.
     threshold, editing_threshold: probabilities in (0, 1], refine only.
+    gate: what a block has to pass before it leaves: off; text: detectors and leftover doubt, which take no forward;
+    causal: the surprise of the causal pass too, for which the last block takes an encode. See gate.
     top_k, top_p, min_p: filters of the tempered distribution; under diffusion of the sampler's, at T(step).
     thinking_budget: tokens inside thinking channels, all together, behind which the closing token is forced; None = any
     number. answer_reserve: a channel is closed while so many of max_tokens are left, one opened later at once. A
@@ -72,6 +76,7 @@ class SamplingParams:
     steps: int | None = None
     canvas_length: int | None = None
     drop_after_end: bool = False
+    gate: GateName = "off"
     entropy_bound: float | None = None
     threshold: float | None = None
     editing_threshold: float | None = None
@@ -199,6 +204,7 @@ class SamplingParams:
         self._require("steps", fits, "a canvas needs a whole number of denoising steps from 1 up")
         fits = self.canvas_length is None or _is_whole(self.canvas_length, 1)
         self._require("canvas_length", fits, "give a whole number of tokens from 1 up, or None for the checkpoint's")
+        self._require("gate", self.gate in _GATES, f"choose one of {', '.join(_GATES)}")
         fits = self.entropy_bound is None or _is_number(self.entropy_bound, 0)
         self._require("entropy_bound", fits, "give a number of nats from 0 up")
         for name in ("threshold", "editing_threshold"):

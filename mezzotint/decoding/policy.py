@@ -5,13 +5,14 @@ its loss; what a draft is lives in draft.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from math import exp, frexp, inf
+from math import ceil, exp, frexp, inf
 from operator import mul
 from typing import NamedTuple
 
 MOST_STEPS = 4  # of one draft where the request names none
 _LEAST_WIDTH = 16  # narrower canvases draft badly: lab keeps 2 tokens of 7, and 8 of 15
 SLACK, _MOST_CREDIT, _TRICKLE = 3.0, 32.0, 0.03  # AR steps
+_LONGEST_REST = 16  # AR steps that are taken before a plan is asked for again
 ASKED_SLACK = 8.0  # of a request that fixed width or steps: a first draft of them should be within it
 _BINS, _MEMORY = 16, 512
 
@@ -130,6 +131,10 @@ class Policy:
         cost = self.costs.round(least.width, least.steps)
         return break_even(cost) if cost < least.width else 1.0
 
+    def weighing(self, costs: Costs) -> "Policy":
+        """The same at other costs."""
+        return self if costs is self.costs else replace(self, costs=costs)
+
     def plan(self, room: int) -> Plan:
         """The next round, at most `room` positions wide: as the request fixed it, or one that can be paid and may pay.
 
@@ -137,15 +142,23 @@ class Policy:
         """
         if self.fixed_width and self.fixed_steps:
             return self._fit(self.fixed_width, self.fixed_steps, room)
-        surest = self.acceptance.rates()[0]
-        for width in [self.fixed_width] if self.fixed_width else [self.width, _LEAST_WIDTH]:
-            plan = self._fit(width, self.fixed_steps or MOST_STEPS, room)
-            least = self.fixed_steps or 1
-            paid = [n for n in range(least, plan.steps + 1) if self.costs.round(plan.width, n) - 1 <= self.credit]
-            cost = self.costs.round(plan.width, least)
-            if paid and cost < plan.width and surest > break_even(cost):
-                return Plan(plan.width, paid[-1])
+        for width, least in self._list_paying(room):
+            paid = [n for n in range(least, (self.fixed_steps or MOST_STEPS) + 1) if self._lacks(Plan(width, n)) <= 0]
+            if paid:
+                return Plan(width, paid[-1])
         return Plan(1, 0)
+
+    def rest(self, room: int) -> int:
+        """Where plan finds no round: AR steps until one can be paid that may pay, and at most 16.
+
+        Deciding costs as much as a tenth of an AR step of a small model, so it is not done at every token.
+        """
+        lacking = min((self._lacks(plan) for plan in self._list_paying(room)), default=inf)
+        return _LONGEST_REST if lacking >= _LONGEST_REST * _TRICKLE else max(1, ceil(lacking / _TRICKLE))
+
+    def rested(self, steps: int) -> "Policy":
+        """What is known after AR steps in which nothing was drafted."""
+        return replace(self, credit=min(_MOST_CREDIT, self.credit + steps * _TRICKLE))
 
     def goes_on(self, plan: Plan, expected: Sequence[float]) -> bool:
         """Whether another step is likely to raise tokens a cost; expected: Â after each step so far."""
@@ -161,7 +174,7 @@ class Policy:
         """What is known after a round."""
         steps, drafted = len(done.expected), len(done.entropies)
         if not steps:
-            return replace(self, credit=min(_MOST_CREDIT, self.credit + _TRICKLE))
+            return self.rested(1)
         cost = self.costs.round(done.width, steps, drafted + 1)
         total, count = self.growth
         return replace(
@@ -171,6 +184,19 @@ class Policy:
             acceptance=self.acceptance.record(done.entropies, done.accepted),
             growth=(total + done.expected[1] - done.expected[0], count + 1) if steps > 1 else self.growth,
         )
+
+    def _list_paying(self, room: int) -> Iterator[Plan]:
+        """Least rounds, of one step unless a request fixed it, that pay if their drafts are accepted."""
+        surest, steps = self.acceptance.rates()[0], self.fixed_steps or 1
+        for width in [self.fixed_width] if self.fixed_width else [self.width, _LEAST_WIDTH]:
+            plan = self._fit(width, steps, room)
+            cost = self.costs.round(plan.width, steps)
+            if cost < plan.width and surest > break_even(cost):
+                yield plan
+
+    def _lacks(self, plan: Plan) -> float:
+        """What the account lacks to pay a round of which all is rejected; not above 0 if it can."""
+        return self.costs.round(*plan) - 1 - self.credit
 
     def _fit(self, width: int, steps: int, room: int) -> Plan:
         width = min(width, room, self.longest)

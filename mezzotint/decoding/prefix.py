@@ -64,12 +64,12 @@ class Prefix:
         this canvas the last two, four and so on. Else the first choice in whose place it is sure of another token for
         the second time. mass: what it believes of what is allowed next. before: [C] argmax of the step before.
         """
-        chosen: list[int] = [at - self._first for at in self._guide.chosen if at >= self._first]
+        chosen = [at - self._first for at in self._guide.chosen if at >= self._first]
         if not chosen:
             return None
         if mass < _TINY and self._dead_ends < _MOST_DEAD_ENDS:
             self._dead_ends += 1
-            return chosen[-min(len(chosen), 2 ** (self._dead_ends - 1))]
+            return chosen[-min(len(chosen), 1 << (self._dead_ends - 1))]
         if self._revisions == _MOST_REVISIONS:
             return None
         now, then, entropies = reading.argmax.tolist(), before.tolist(), reading.entropy.tolist()

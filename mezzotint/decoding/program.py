@@ -6,7 +6,8 @@
 A program knows neither network nor memory, so all that run it compute the same.
 """
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
+from math import isfinite
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import torch
@@ -14,7 +15,7 @@ from torch import Tensor
 
 from mezzotint.decoding.canvas import Pins
 from mezzotint.decoding.shape import Shape
-from mezzotint.types import Cache, ContextPairs, FinishReason, Network, Reading, Score
+from mezzotint.types import Cache, ContextPairs, FinishReason, Intervention, Network, Reading, Score
 from mezzotint.types import Guess as Guess
 
 
@@ -69,6 +70,9 @@ class Drafter(Protocol):
     def guess(self, need: Guess, kv: ContextPairs) -> list[int]:
         """The likeliest tokens, one after another."""
 
+    def guess_all(self, needs: Sequence[Guess], contexts: Sequence[ContextPairs]) -> list[list[int]]:
+        """The same of several rows at once, each what it would be alone."""
+
 
 class Prefilled(NamedTuple):
     """The prompt is encoded; generation begins. scores: of its tokens, the first of which has none, if asked for."""
@@ -104,7 +108,7 @@ class Finished(NamedTuple):
 
     drafted, accepted: tokens that a causal pass verified, and those that it kept. guesses: a drafter's forwards.
     overridden: tokens where a grammar refused the model's likeliest. forced: where it, or a bound on thinking, left no
-    choice.
+    choice. interventions: what a gate did about blocks in alarm.
     """
 
     reason: FinishReason
@@ -114,6 +118,7 @@ class Finished(NamedTuple):
     guesses: int = 0
     overridden: int = 0
     forced: int = 0
+    interventions: tuple[Intervention, ...] = ()
 
 
 Event = Prefilled | Draft | Block | Finished
@@ -150,7 +155,11 @@ def run_encode(need: Encode, network: Network, kv: Cache) -> Encoded | None:
     """Answer an Encode with one causal forward. Returns: what the last tokens say, or None where none are read."""
     _cut_back(kv, need.at)
     hidden = network.encode(torch.tensor([need.tokens]), kv)[0, -need.read :]
-    return Encoded(network.logits(hidden), hidden) if need.read else None
+    if not need.read:
+        return None
+    logits = network.logits(hidden)
+    check_finite(logits)
+    return Encoded(logits, hidden)
 
 
 def run_denoise(need: Denoise, network: Network, kv: Cache) -> Reading:
@@ -158,7 +167,10 @@ def run_denoise(need: Denoise, network: Network, kv: Cache) -> Reading:
     _cut_back(kv, need.at)
     soft = pin_soft(need, network)
     hidden = network.denoise(need.canvas[None], kv, None if soft is None else soft[None], window=need.window)
-    return read_canvas(need, hidden[0], network)
+    check_finite(hidden)  # what is no number cannot even be drawn from
+    reading = read_canvas(need, hidden[0], network)
+    check_finite(reading.entropy)
+    return reading
 
 
 def read_canvas(need: Denoise, hidden: Tensor, network: Network) -> Reading:
@@ -183,6 +195,12 @@ def pin_soft(need: Denoise, network: Network) -> Tensor | None:
     if need.soft is None or not bool(need.pins.mask.any()):
         return need.soft
     return need.pins.write_soft(need.soft, network.embed(need.pins.tokens))
+
+
+def check_finite(numbers: Tensor) -> None:
+    """Raise FloatingPointError for an output that is no number."""
+    if not isfinite(float(numbers.sum())):  # it is finite only if all are, and is found in one pass
+        raise FloatingPointError("the model's output is not finite; the weights or their dtype do not suit this input")
 
 
 def _cut_back(kv: Cache, length: int) -> None:

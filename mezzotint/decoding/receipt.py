@@ -37,6 +37,7 @@ def write_receipt(
         draft_forwards=finished.guesses,
         overridden_tokens=finished.overridden,
         forced_tokens=finished.forced,
+        interventions=finished.interventions,
         denoise_steps=tuple(block.steps for block in blocks) if is_canvas else (),
         block_tokens=tuple(len(block.tokens) for block in blocks) if is_canvas else (),
         step_budget=step_budget(params, sampler),

@@ -29,6 +29,11 @@ class Thoughts:
         self.forced = 0
         self._is_open = bool(open_thoughts(prompt, limits))
 
+    @property
+    def left(self) -> float:
+        """Tokens that thoughts may yet have, below 0 where they had more; infinite where none were counted."""
+        return self._left
+
     def must_close(self, room: int) -> bool:
         """Whether the closing token has to come next, where `room` tokens may yet come."""
         is_reserved = self._reserve > 0 and room <= self._reserve + 1

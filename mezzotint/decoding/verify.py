@@ -7,7 +7,7 @@
 Every emitted token is ar's seeded draw behind the tokens before it, whatever the draft, at every temperature.
 """
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import NamedTuple
 
 from mezzotint.decoding.agree import agree
@@ -56,7 +56,7 @@ def generate_verified(
     """
     kv = network.new_kv(1, required_positions(len(prompt), params, limits))
     guide = Guide(prompt, params, seed, limits, constraint, stopper)
-    program = verify_blocks(prompt, params, seed, limits, guide, defaults=defaults, costs=costs, window=window)
+    program = verify_blocks(prompt, params, seed, limits, guide, defaults=defaults, weigh=lambda: costs, window=window)
     events: Iterator[Event] = drive(program, network, kv)
     yield from events
 
@@ -86,11 +86,12 @@ def verify_blocks(
     guide: Guide,
     *,
     defaults: Sampler,
-    costs: Costs,
+    weigh: Callable[[], Costs],
     window: int | None = None,
 ) -> Program:
     """The program of decoder `verified`; see generate_verified.
 
+    weigh: what forwards cost at this moment, asked before every plan; among others other rounds pay than alone.
     A canvas is never wider than what may yet be emitted, so no position is touched that ar would not touch.
     """
     drafting = Drafting(
@@ -102,7 +103,7 @@ def verify_blocks(
         keep_soft=params.draft_tail == "tail+soft",
     )
     policy = Policy(
-        costs=costs,
+        costs=weigh(),
         longest=limits.canvas_length,
         fixed_width=params.draft_tokens and params.draft_tokens + 1,
         fixed_steps=params.draft_steps,
@@ -111,11 +112,17 @@ def verify_blocks(
     tail, failures = FRESH, 0
     answer = yield from _open(prompt, params, guide, limits)
     while not guide.reason:
-        before, place = answer, answer.place(guide, limits)
+        policy = policy.weighing(weigh())
+        before, room = answer, guide.room + len(answer.tokens) - 1
+        plan = policy.plan(room)
+        if not plan.steps:
+            answer = yield from _write_alone(answer, policy.rest(room), guide, limits)
+            taken = answer.rounds - before.rounds
+            policy, tail, failures = policy.rested(taken), FRESH, failures + taken
+            continue
+        place, drafted = answer.place(guide, limits), NO_DRAFT
         free, known = guide.room - guide.forced, len(place.tokens) + len(place.due)
-        plan = policy.plan(guide.room + len(answer.tokens) - 1)
-        drafted = NO_DRAFT
-        if plan.steps and plan.width > known:
+        if plan.width > known:
             drafted = yield from draft_canvas(place, plan, tail, policy, drafting, guide)
         answer = yield from _confirm(answer, place, drafted.tokens, len(drafted.expected), guide)
         # What a grammar forces is free to ar too: it is no token that drafting has gained.
@@ -180,6 +187,30 @@ def _open(
     tokens = agree(encoded.logits[-1:], [], guide, len(prompt)).tokens
     yield Block(0, tokens, 0, guide.take_scores())
     return _Answer(tokens, len(prompt), encoded, len(encoded.hidden) - 1)
+
+
+def _write_alone(
+    answer: _Answer, most: int, guide: Guide, limits: Limits
+) -> Generator[Encode | Event, Encoded | None, _Answer]:
+    """Up to `most` rounds as ar takes them, with nothing drafted and nothing decided between them."""
+    tokens, length, encoded, row, taken = answer.tokens, answer.length, answer.encoded, answer.row, 0
+    while taken < most and not guide.reason:
+        due = guide.peek(limits.canvas_length - len(tokens))
+        told = yield Encode([*tokens, *due], length, len(due) + 1)
+        assert told is not None
+        length += len(tokens)
+        agreement = agree(told.logits, due, guide, length)
+        yield Block(answer.rounds + taken, agreement.tokens, 0, guide.take_scores())
+        encoded, row, taken = told, agreement.accepted, taken + 1
+        tokens, length = agreement.tokens[row:], length + row
+    return answer._replace(
+        tokens=tokens,
+        length=length,
+        encoded=encoded,
+        row=row,
+        rounds=answer.rounds + taken,
+        encodes=answer.encodes + taken,
+    )
 
 
 def _confirm(

@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeVar
 from mezzotint.decoding.program import Denoise, Encode, Guess
 from mezzotint.engine.room import Room
 from mezzotint.engine.row import Answer, Row
-from mezzotint.engine.runner import Piece, Runner, Step
+from mezzotint.engine.runner import Piece, Runner, Step, Wonder
 from mezzotint.engine.scheduler import Plan
 from mezzotint.engine.stats import Tally
 
@@ -62,7 +62,7 @@ class Batch:
 
     def _guess(self, work: Sequence[tuple[Row, Guess]]) -> Sequence[Answer]:
         self._tally.guesses += len(work)
-        return [self._runner.guess(need, row.table) for row, need in work if row.table is not None]
+        return self._runner.guess([Wonder(row.table, need) for row, need in work if row.table is not None])
 
 
 def _attempt(

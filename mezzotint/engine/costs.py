@@ -1,4 +1,6 @@
-"""What the forwards of a network cost beside one another, timed in the plain loop; what follows from it, policy says.
+"""What the forwards of a network cost a row beside one another, alone and among others; what follows, policy says.
+
+One row is timed in the plain loop; of several, what their forwards take together is put in place of one row's:
 
 ar        Prefilled ── Block ── Block ── Block ── …   from block to block a token: the unit
 verified  Prefilled ── Block ── Draft ── Block ── …   to a draft one denoising step, to a block one encode
@@ -21,38 +23,53 @@ from mezzotint.decoding.verify import generate_verified
 from mezzotint.types import Network
 
 _PROMPT, _TOKENS, _ROUNDS = 32, 6, 3  # tokens before; single tokens, and drafts of each width, that are timed
+_MOST_ROWS = 8  # that are timed together; more than these share little more
 
 
 class CostBook:
-    """The costs of one network: those given, or measured when they are first asked for at a number of threads."""
+    """The costs of one network: those given, or measured when they are first asked for at a number of threads and rows.
+
+    A row of many gets its tokens cheaper than one alone, because they share a forward that reads the same weights, and
+    its wide canvases hardly: so what pays alone may not pay among others.
+    """
 
     def __init__(self, network: Network, limits: Limits, given: Costs | None = None) -> None:
         self._network, self._limits, self._given = network, limits, given
-        self._measured: dict[int, Costs] = {}
+        self._measured: dict[tuple[int, int], Costs] = {}
 
-    def read(self) -> Costs:
-        """The costs at the number of threads of this moment."""
+    def read(self, rows: int = 1) -> Costs:
+        """The costs of a row among `rows` at the number of threads of this moment, to the power of two below."""
         if self._given is not None:
             return self._given
-        threads = torch.get_num_threads()
-        if threads not in self._measured:
-            self._measured[threads] = measure_costs(self._network, self._limits)
-        return self._measured[threads]
+        near = 1 << (max(1, min(rows, _MOST_ROWS)).bit_length() - 1)
+        place = torch.get_num_threads(), near
+        if place not in self._measured:
+            self._measured[place] = measure_costs(self._network, self._limits, rows=near)
+        return self._measured[place]
 
 
 @torch.inference_mode()
-def measure_costs(network: Network, limits: Limits, clock: Callable[[], float] = time.perf_counter) -> Costs:
+def measure_costs(
+    network: Network, limits: Limits, clock: Callable[[], float] = time.perf_counter, *, rows: int = 1
+) -> Costs:
     """Time some twenty forwards of one request: single tokens, and drafts of two widths.
 
-    clock: seconds. Returns: medians, for denoising the line through both widths; SMALL_MODEL for a checkpoint in
+    rows: that share forwards; for more than one some fifteen forwards of as many rows, and as many of one, are timed
+    too. clock: seconds. Returns: medians, for denoising the line through both widths; SMALL_MODEL for a checkpoint in
     whose canvas or context no draft has room.
     """
     wide = min(limits.canvas_length, (limits.max_positions - 2) // _ROUNDS)
     if wide < 2:
         return SMALL_MODEL
     narrow = max(2, wide // 4)
-    token_s = _time_token(network, limits, clock)
+    token = _DraftTime(0.0, _time_token(network, limits, clock))
     near, far = (_time_draft(network, limits, width, clock) for width in (narrow, wide))
+    if rows > 1:
+        token, near, far = (
+            _share(each, network, limits, width, rows, clock)
+            for each, width in ((token, 1), (near, narrow), (far, wide))
+        )
+    token_s = token.encode_s
     slope_s = max(0.0, (far.denoise_s - near.denoise_s) / max(1, wide - narrow))
     extra_s = mean([(near.encode_s - token_s) / (narrow - 1), (far.encode_s - token_s) / (wide - 1)])
     return Costs(
@@ -74,6 +91,37 @@ class _DraftTime(NamedTuple):
 
     denoise_s: float
     encode_s: float
+
+
+def _share(
+    whole: _DraftTime, network: Network, limits: Limits, width: int, rows: int, clock: Callable[[], float]
+) -> _DraftTime:
+    """What a row's steps of `width` positions, alone `whole`, take among `rows`: its share of the forward is another.
+
+    What is not forward stays: the loop around it runs for every row.
+    """
+    alone, among = (_time_rows(network, limits, width, count, clock) for count in (1, rows))
+    return _DraftTime(*(max(0.0, own - one) + many / rows for own, one, many in zip(whole, alone, among, strict=True)))
+
+
+def _time_rows(network: Network, limits: Limits, width: int, rows: int, clock: Callable[[], float]) -> _DraftTime:
+    """Seconds of a denoising step and an encode of `rows` rows at once, `width` positions each."""
+    size = min(_PROMPT, limits.max_positions - width)
+    kv, ids = network.new_kv(rows, size + width), torch.arange(size + width).expand(rows, -1) % limits.vocab_size
+    network.encode(ids[:, :size], kv)
+    uniforms = torch.zeros(rows * width, dtype=torch.float64)
+    denoised, encoded = list[float](), list[float]()
+    for _ in range(_ROUNDS):
+        started = clock()
+        hidden = network.denoise(ids[:, size:], kv, None, window=None).flatten(0, 1)
+        network.read(hidden, temperature=1.0, proposal_temperature=1.0, uniforms=uniforms, with_soft=True)
+        between = clock()
+        # A token is drawn of every row's logits, which on a device waits for them.
+        network.logits(network.encode(ids[:, size:], kv)).argmax(-1).tolist()
+        encoded.append(clock() - between)
+        denoised.append(between - started)
+        kv.truncate(size)
+    return _DraftTime(median(denoised), median(encoded))
 
 
 def _time_token(network: Network, limits: Limits, clock: Callable[[], float]) -> float:

@@ -7,22 +7,15 @@ waiting ──admit──► running ──the program ends──► done
 
 import logging
 import time
-from bisect import insort
+from bisect import bisect_left, insort
 from collections.abc import Callable
 from itertools import count
 
 import torch
 
 from mezzotint.decoding.generate import Limits
-from mezzotint.decoding.program import (
-    Block,
-    Draft,
-    Drafter,
-    Encode,
-    Event,
-    Finished,
-    Prefilled,
-)
+from mezzotint.decoding.policy import Costs
+from mezzotint.decoding.program import Block, Draft, Drafter, Encode, Event, Finished, Prefilled
 from mezzotint.decoding.random import fresh_seed
 from mezzotint.decoding.sampler import SAMPLERS, Sampler
 from mezzotint.engine.batch import Batch
@@ -116,7 +109,7 @@ class Engine:
         seed = fresh_seed() if request.params.seed is None else request.params.seed
         row = Row(
             request=request,
-            program=start_program(request, seed, self.limits, self._defaults, self._costs),
+            program=start_program(request, seed, self.limits, self._defaults, self._weigh),
             seed=seed,
             order=next(self._orders),
             positions=positions,
@@ -169,6 +162,10 @@ class Engine:
         if idle := [row.request.id for row in self._waiting if row.table is not None]:
             raise AssertionError(f"request {idle[0]!r} waits and holds pages")
 
+    def _weigh(self) -> Costs:
+        """What forwards cost a row among those that run now."""
+        return self._costs.read(len(self._running))
+
     def _wait(self, row: Row) -> None:
         insort(self._waiting, row, key=lambda row: row.rank)
 
@@ -207,7 +204,7 @@ class Engine:
 
     def _begin(self, row: Row) -> list[Outcome]:
         """Let a row that has its pages run."""
-        self._waiting.remove(row)
+        _take_out(self._waiting, row)
         insort(self._running, row, key=lambda row: row.rank)
         if not row.admissions:
             row.cached, row.admitted_s = row.held, self._clock()
@@ -227,7 +224,7 @@ class Engine:
     def _preempt(self, row: Row) -> None:
         self._tally.preemptions += 1
         self.room.release(row)
-        self._running.remove(row)
+        _take_out(self._running, row)
         self._wait(row)
 
     def _answer(self, row: Row, answer: Answer | Exception) -> list[Outcome]:
@@ -271,10 +268,17 @@ class Engine:
         return Failed(row.request.id, kind, reason)
 
     def _end(self, row: Row) -> None:
+        _take_out(self._waiting if row.table is None else self._running, row)
         self.room.release(row)
         del self._rows[row.request.id]
         self._timed.pop(row.request.id, None)
-        (self._running if row in self._running else self._waiting).remove(row)
+
+
+def _take_out(rows: list[Row], row: Row) -> None:
+    """Take a row out of a list that is in order of rank."""
+    index = bisect_left(rows, row.rank, key=lambda each: each.rank)
+    assert rows[index] is row
+    del rows[index]
 
 
 def _wish(row: Row) -> Wish:

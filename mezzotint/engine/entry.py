@@ -26,7 +26,14 @@ def check_entry(request: Request, limits: Limits, model: ModelConfig, *, has_dra
     is_constrained, is_stopped = request.constraint is not None, request.stopper is not None
     if is_constrained and request.pins:
         raise ValueError("pins are given together with a constraint, which pins itself; give one of the two")
-    check_conflicts(params, limits, is_constrained=is_constrained, is_stopped=is_stopped, is_pinned=bool(request.pins))
+    check_conflicts(
+        params,
+        limits,
+        is_constrained=is_constrained,
+        is_stopped=is_stopped,
+        is_pinned=bool(request.pins),
+        is_inspected=request.inspector is not None,
+    )
     positions = required_positions(len(request.prompt), params, limits, is_constrained=is_constrained)
     check_pins(request.pins, blocks=(positions - len(request.prompt)) // limits.canvas_length, limits=limits)
     return positions

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from mezzotint.decoding.alarms import GateLimits
 from mezzotint.decoding.canvas import Pins
 from mezzotint.decoding.params import SamplingParams
 from mezzotint.decoding.program import Event
-from mezzotint.types import Constraint, Receipt, Stopper
+from mezzotint.types import Constraint, Inspector, Receipt, Stopper
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,7 +17,8 @@ class Request:
 
     id: the caller's, of his own choosing, different from that of every request still running.
     pins: given tokens by block. constraint: a grammar at its beginning, which the answer follows. stopper: what ends it
-    besides its end tokens, before any id.
+    besides its end tokens, before any id. inspector: what reads its blocks for a gate, and bounds: what they may
+    show there.
     priority: higher ones are admitted first. deadline_s: seconds from submission.
     """
 
@@ -26,6 +28,8 @@ class Request:
     pins: Mapping[int, Pins] = field(default_factory=dict)
     constraint: Constraint | None = None
     stopper: Stopper | None = None
+    inspector: Inspector | None = None
+    bounds: GateLimits | None = None
     priority: int = 0
     deadline_s: float | None = None
 

@@ -14,7 +14,7 @@ from mezzotint.decoding.program import Denoise, Drafter, Encoded, Guess, pin_sof
 from mezzotint.engine.table import PageTable
 from mezzotint.model.config import LayerKind
 from mezzotint.model.diffusion_gemma import DiffusionGemma
-from mezzotint.model.ragged import Span, Store, denoise_spans, encode_spans, slots_of
+from mezzotint.model.ragged import Pages, RowContext, Span, Store, denoise_spans, encode_spans
 from mezzotint.types import Reading
 
 
@@ -34,19 +34,11 @@ class Step(NamedTuple):
     need: Denoise
 
 
-class TableContext(NamedTuple):
-    """One row's context in the store, as a drafter reads it; see types.ContextPairs."""
+class Wonder(NamedTuple):
+    """A round of guesses of a row."""
 
-    store: Store
     table: PageTable
-    kinds: Sequence[LayerKind]
-
-    def pair(self, layer: int, first: int, end: int) -> tuple[Tensor, Tensor]:
-        """See ContextPairs."""
-        pages = self.table.full if self.kinds[layer] == "full_attention" else self.table.sliding
-        seen = slots_of(pages, first, end)
-        keys, values = self.store.pairs[layer]
-        return keys[None, :, seen], values[None, :, seen]
+    need: Guess
 
 
 class Runner:
@@ -120,10 +112,11 @@ class Runner:
             for own, need in zip(_split(reading, sizes), needs, strict=True)
         ]
 
-    def guess(self, need: Guess, table: PageTable) -> list[int]:
-        """Let the drafter guess behind one row's context."""
+    def guess(self, rounds: Sequence[Wonder]) -> list[list[int]]:
+        """Let the drafter guess behind all rows' contexts, a guess of each in one forward. Returns: ids by row."""
         assert self._drafter is not None  # a request that needs one is refused without
-        return self._drafter.guess(need, TableContext(self._store, table, self._kinds))
+        contexts = [RowContext(self._store, _pages(table), self._kinds) for table, _ in rounds]
+        return self._drafter.guess_all([need for _, need in rounds], contexts)
 
     def _add_logits(self, readings: list[Reading], steps: Sequence[Step], parts: Sequence[Tensor]) -> list[Reading]:
         """Readings with the logits that their steps ask for, formed in one product; shaped ones have theirs."""
@@ -152,7 +145,11 @@ class Runner:
 
 
 def _span(table: PageTable, start: int, size: int) -> Span:
-    return Span(start, size, {"full_attention": table.full, "sliding_attention": table.sliding})
+    return Span(start, size, _pages(table))
+
+
+def _pages(table: PageTable) -> dict[LayerKind, Pages]:
+    return {"full_attention": table.full, "sliding_attention": table.sliding}
 
 
 def _last(hidden: Tensor, sizes: list[int], counts: list[int]) -> Tensor:

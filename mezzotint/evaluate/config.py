@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
-from mezzotint.llm import SamplingParams
+from mezzotint.llm import PRESETS, SamplingParams, preset
 from mezzotint.tasks import FAMILIES
 
 MAX_PROMPTS = 1_000_000  # the next seed's prompts begin where these end
 FORMS = ("free", "grammar")
+BLANKS = ("infill",)  # tasks whose prompts give what stands behind the answer, for which there is no gate
 DECLARING = ("extract", "call", "choose")  # tasks whose prompts say what form an answer has
 _MAX_SEED = 10**12  # so that every answer's seed stays below 2^64
 
@@ -16,6 +17,7 @@ _MAX_SEED = 10**12  # so that every answer's seed stays below 2^64
 class Arm:
     """One way to answer; steps: budget of a block. None means the checkpoint's own sampler or budget.
 
+    preset: what decides sampler, steps and gate, if anything does.
     form: `free`, or `grammar` where the answer follows what its prompt declares; see grammar.
     """
 
@@ -24,13 +26,16 @@ class Arm:
     steps: int | None
     temperature: float
     form: str = "free"
+    preset: str | None = None
 
     def params(self, *, max_tokens: int, seed: int) -> SamplingParams:
         """The options of one answer.
 
         Raises: ValueError naming an option that this arm cannot have.
         """
-        options = {name: value for name, value in asdict(self).items() if name != "form"}
+        if self.preset is not None:
+            return preset(self.preset, temperature=self.temperature, max_tokens=max_tokens, seed=seed)
+        options = {name: value for name, value in asdict(self).items() if name not in ("form", "preset")}
         return SamplingParams(max_tokens=max_tokens, seed=seed, **options)
 
 
@@ -49,6 +54,7 @@ class EvaluateConfig:
 
     Prompt i of seed s is example s × 10^6 + i of the test split. steps: a budget for each diffusion arm;
     empty means one arm at the checkpoint's own. temperature: of every arm; None: diffusion at 1, the others greedy.
+    presets: an arm each, behind those of the decoders.
     forms: how answers are held to what their prompts declare; with both every arm is there twice.
     Raises: ValueError naming option, value and remedy. Source: contract 14.
     """
@@ -61,12 +67,14 @@ class EvaluateConfig:
     sampler: str | None = None
     temperature: float | None = None
     forms: tuple[str, ...] = ("free",)
+    presets: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("tasks", "decoders", "steps", "forms"):
+        for name in ("tasks", "decoders", "steps", "forms", "presets"):
             _refuse_repeats(name, getattr(self, name))
-        if not self.tasks or not self.decoders:
+        if not self.tasks or not (self.decoders or self.presets):
             raise ValueError("tasks or decoders is empty; name at least one of each")
+        self._check_presets()
         for task in self.tasks:
             if task not in FAMILIES:
                 raise ValueError(f"task is {task!r}; choose from {', '.join(FAMILIES)}")
@@ -84,6 +92,7 @@ class EvaluateConfig:
     def arms(self) -> tuple[Arm, ...]:
         """One arm a decoder, or one a step budget under diffusion, in the order given."""
         arms = [arm for decoder in self.decoders for arm in self._arms(decoder)]
+        arms += [self._arm(name) for name in self.presets]
         return tuple(replace(arm, form=form) for arm in arms for form in self.forms)
 
     @property
@@ -104,11 +113,26 @@ class EvaluateConfig:
                 told = f"the prompts of {task} declare no form for a grammar"
                 raise ValueError(f"{told}; take some of {', '.join(DECLARING)}, or leave the grammar out")
 
+    def _check_presets(self) -> None:
+        for name in self.presets:
+            if name not in PRESETS:
+                raise ValueError(f"preset is {name!r}; choose from {', '.join(PRESETS)}")
+            blanks = [f"the blanks of {task}" for task in self.tasks if task in BLANKS]
+            without = [*blanks, *["a grammar"] * ("grammar" in self.forms)]
+            if without and PRESETS[name]["gate"] != "off":
+                raise ValueError(
+                    f"preset {name!r} has a gate, but none is there for {without[0]}; leave out one of the two"
+                )
+
     def _refuse_canvas_options(self) -> None:
         for name in ("steps", "sampler"):
             if value := getattr(self, name):
                 given = value if isinstance(value, str) else ",".join(map(str, value))
                 raise ValueError(f"{name} is {given}, but only diffusion has a canvas: drop it or add that")
+
+    def _arm(self, name: str) -> Arm:
+        temperature = 1.0 if self.temperature is None else self.temperature
+        return Arm(decoder=PRESETS[name]["decoder"], sampler=None, steps=None, temperature=temperature, preset=name)
 
     def _arms(self, decoder: str) -> list[Arm]:
         usual = 1.0 if decoder == "diffusion" else 0.0

@@ -38,6 +38,7 @@ class Answer:
             **asdict(receipt),  # the arm's decoder, its sampler and budget as resolved, and the answer's seed
             "temperature": self.arm.temperature,
             "form": self.arm.form,
+            "preset": self.arm.preset,
             "forwards": receipt.forwards,
             "tokens_per_forward": receipt.tokens_per_forward,
             "budget_hits": receipt.budget_hits,

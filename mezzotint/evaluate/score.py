@@ -19,6 +19,7 @@ class Row:
     steps: mean denoising steps a block, 0 for ar. budget_hits: share of blocks that used the whole budget.
     stutters, seams, loops: share of answers that repeat words at once inside a block, text across a border of
     blocks, and the same over and over to their end. empty, truncated: of those without text, or cut at max_tokens.
+    preset: the bundle that was asked for, if any. mended: share of answers in which a gate did something.
     overridden, forced: tokens an answer where a grammar refused the model's likeliest, or left no choice.
     output_tokens: mean of an answer. seconds: mean of an answer, prefill_s + generation_s.
     Source: contract 1, 14.
@@ -48,6 +49,8 @@ class Row:
     loops: float
     empty: float
     truncated: float
+    preset: str | None = None
+    mended: float = 0.0
 
 
 def score(answers: Iterable[Answer]) -> list[Row]:
@@ -92,6 +95,8 @@ def _row(answers: Sequence[Answer]) -> Row:
         seams=_share_with(answers, "seam"),
         loops=_share_with(answers, "loop"),
         empty=_share_with(answers, "empty"),
+        preset=first.arm.preset,
+        mended=_share(sum(bool(receipt.interventions) for receipt in receipts), n),
         truncated=_share(sum(completion.finish_reason == "length" for completion in completions), n),
     )
 

@@ -9,6 +9,7 @@ _HEADS = (
     "task",
     "decoder",
     "sampler",
+    "preset",
     "form",
     "T",
     "budget",
@@ -25,13 +26,14 @@ _HEADS = (
     "stutter/seam/loop",
     "empty",
     "cut",
+    "mended",
 )
-_WORDS = 4  # columns of words stand left, numbers right
+_WORDS = 5  # columns of words stand left, numbers right
 LEGEND = """\
 budget: denoising steps that a block may use; steps: those it used, mean; hits: blocks that used them all.
 pass: answers accepted, Wilson interval. tok/forward: output tokens ÷ forwards after prefill, bootstrapped.
 seconds (prefill included), tokens: mean an answer. over/forced: tokens of it where a grammar refused the likeliest,
-and where it left no choice. empty: answers without text; cut: ended by max_tokens.
+and where it left no choice. empty: answers without text; cut: ended by max_tokens; mended: a gate did something.
 stutter/seam/loop: answers that say words twice at once, say text again behind a border of blocks, end in a circle."""
 
 
@@ -47,6 +49,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         row.task,
         row.decoder,
         row.sampler or "-",
+        row.preset or "-",
         row.form,
         f"{row.temperature:g}",
         str(row.step_budget),
@@ -63,6 +66,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         "/".join(f"{share:.0%}" for share in (row.stutters, row.seams, row.loops)),
         f"{row.empty:.0%}",
         f"{row.truncated:.0%}",
+        f"{row.mended:.0%}",
     )
 
 

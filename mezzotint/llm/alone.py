@@ -7,6 +7,7 @@ import torch
 
 from mezzotint.decoding import program
 from mezzotint.decoding.constrain import generate_constrained
+from mezzotint.decoding.gate import generate_gated
 from mezzotint.decoding.generate import generate_blocks, generate_tokens
 from mezzotint.decoding.policy import Costs
 from mezzotint.decoding.verify import generate_guessed, generate_verified
@@ -23,14 +24,14 @@ def answer_alone(asked: Asked, checkpoint: Checkpoint, book: CostBook) -> Iterat
     costs = book.read() if asked.params.decoder == "verified" else None
     started = prefilled = time.perf_counter()
     fold = Fold(asked, checkpoint, costs)
-    for event in _events(asked, checkpoint, costs):
+    for event in _events(asked, checkpoint, costs, book):
         if isinstance(event, program.Prefilled):
             prefilled = time.perf_counter()
         yield from fold.push(event)
     yield fold.complete(Spent(prefill_s=prefilled - started, generation_s=time.perf_counter() - prefilled))
 
 
-def _events(asked: Asked, checkpoint: Checkpoint, costs: Costs | None) -> Iterator[program.Event]:
+def _events(asked: Asked, checkpoint: Checkpoint, costs: Costs | None, book: CostBook) -> Iterator[program.Event]:
     given = (asked.ids, asked.params, asked.seed, checkpoint.limits)
     defaults, constraint, stop = checkpoint.defaults, asked.constraint, asked.stop
     if asked.params.decoder == "ar":
@@ -43,5 +44,15 @@ def _events(asked: Asked, checkpoint: Checkpoint, costs: Costs | None) -> Iterat
         return generate_guessed(checkpoint.model, checkpoint.drafter, *given, constraint, stop)
     if constraint is not None:
         return generate_constrained(checkpoint.model, *given, constraint, defaults=defaults)
+    if asked.inspector is not None:
+        return generate_gated(
+            checkpoint.model,
+            *given,
+            asked.inspector,
+            defaults=defaults,
+            stopper=stop,
+            weigh=book.read,
+            bounds=checkpoint.bounds,
+        )
     pins = {} if asked.blank is None else {0: asked.blank.pins}
     return generate_blocks(checkpoint.model, *given, defaults=defaults, pins=pins, stopper=stop)

@@ -6,14 +6,17 @@ from pathlib import Path
 
 import torch
 
+from mezzotint.decoding.alarms import GateLimits
 from mezzotint.decoding.limits import Limits
 from mezzotint.decoding.params import SamplingParams
 from mezzotint.decoding.sampler import SAMPLERS, Sampler
 from mezzotint.model.assistant import Assistant
 from mezzotint.model.assistant_weights import load_assistant
 from mezzotint.model.compiled import compile_model
+from mezzotint.model.compiled_assistant import compile_assistant
 from mezzotint.model.device import check_threads, parse_device, parse_dtype
 from mezzotint.model.diffusion_gemma import DiffusionGemma
+from mezzotint.model.fields import Fields, read_json
 from mezzotint.model.fused import fuse, fuses, layer_bytes
 from mezzotint.model.generation_config import GenerationDefaults, read_generation
 from mezzotint.model.native import check_compiled
@@ -33,6 +36,7 @@ class Checkpoint:
     drafter: Assistant | None
     defaults: Sampler
     limits: Limits
+    bounds: GateLimits
 
     @property
     def tokenizer(self) -> Tokenizer | None:
@@ -58,7 +62,7 @@ def load_checkpoint(
     path = resolve(name)
     # The small files first: one that cannot be honoured should not cost the reading of all weights.
     prompts = PromptEncoder.from_directory(path)
-    defaults = checkpoint_sampler(read_generation(path))
+    defaults, bounds = checkpoint_sampler(read_generation(path)), read_bounds(path)
     if threads is not None:
         torch.set_num_threads(threads)
     model = load_model(path, dtype=kept, device=place)
@@ -76,8 +80,9 @@ def load_checkpoint(
         path=path,
         prompts=prompts,
         model=model,
-        drafter=_load_drafter(path, drafter, model),
+        drafter=_load_drafter(path, drafter, model, compiled=compiled),
         defaults=defaults,
+        bounds=bounds,
         limits=Limits(
             vocab_size=config.vocab_size,
             canvas_length=config.canvas_length,
@@ -102,14 +107,32 @@ def checkpoint_sampler(defaults: GenerationDefaults) -> Sampler:
     )
 
 
+def read_bounds(folder: Path) -> GateLimits:
+    """What a checkpoint's blocks may show at a gate, from gate.json beside its weights, or what is usual.
+
+    Raises: CheckpointError for an unreadable file, ConfigError for a key that is unknown or out of range.
+    """
+    file, usual = folder / "gate.json", GateLimits()
+    fields = Fields(read_json(file) if file.is_file() else {}, str(file))
+    bounds = GateLimits(
+        doubt=fields.number("doubt", usual.doubt, above=0),
+        surprise=fields.number("surprise", usual.surprise, above=0),
+        spike=fields.number("spike", usual.spike, above=0),
+        spikes=fields.integer("spikes", usual.spikes, least=0),
+    )
+    fields.close(frozenset())
+    return bounds
+
+
 def _find_turn_end(tokenizer: Tokenizer | None, end_ids: Collection[int]) -> int | None:
     """The id of Gemma's end of turn, where it is one of the ids that end a turn."""
     known = None if tokenizer is None else tokenizer.control.get("<turn|>")
     return known if known in end_ids else None
 
 
-def _load_drafter(path: Path, name: str | None, model: DiffusionGemma) -> Assistant | None:
+def _load_drafter(path: Path, name: str | None, model: DiffusionGemma, *, compiled: bool) -> Assistant | None:
     beside = path.with_name(f"{path.name}-drafter")
     if name is None and not beside.is_dir():
         return None
-    return load_assistant(beside if name is None else name, model)
+    drafter = load_assistant(beside if name is None else name, model)
+    return compile_assistant(drafter) if compiled else drafter

@@ -9,11 +9,13 @@ from mezzotint.decoding.conflicts import check_conflicts
 from mezzotint.decoding.limits import required_positions
 from mezzotint.decoding.params import SamplingParams
 from mezzotint.decoding.random import fresh_seed
+from mezzotint.decoding.thoughts import open_thoughts
 from mezzotint.llm.checkpoint import Checkpoint
 from mezzotint.model.kv import kv_bytes
 from mezzotint.model.memory import available_bytes
 from mezzotint.text.grammar import Grammar
-from mezzotint.text.prompt import Prompt
+from mezzotint.text.inspect import TextInspector
+from mezzotint.text.prompt import Chat, Prompt
 from mezzotint.text.stop import StopScanner, check_stops
 from mezzotint.types import Constraint
 
@@ -23,6 +25,7 @@ class Asked(NamedTuple):
 
     positions: how many it may touch, whoever answers it. blank: where text behind the answer is given.
     constraint: the beginning of a grammar that the answer follows. stop: where stop strings may end it, before any id.
+    inspector: what reads its blocks, where they have to pass a gate.
     """
 
     ids: list[int]
@@ -32,6 +35,7 @@ class Asked(NamedTuple):
     blank: Blank | None
     constraint: Constraint | None
     stop: StopScanner | None
+    inspector: TextInspector | None = None
 
 
 def accept(
@@ -48,6 +52,8 @@ def accept(
         if params.decoder != "diffusion":
             told = f"ends is given, but decoder {params.decoder!r} sees only what is before"
             raise ValueError(f"{told}: use 'diffusion' or drop it")
+        if params.gate != "off":
+            raise ValueError(f"ends is given, and gate is {params.gate!r}, but a blank has no block to mend; drop one")
         if params.bounds_thinking:
             raise ValueError("ends is given together with a bound on thinking, but a blank holds no thoughts; drop one")
         width = checkpoint.limits.of(params).canvas_length
@@ -61,14 +67,22 @@ def accept(
         raise ValueError(
             f"{checkpoint.path} is a {config.family} checkpoint without a canvas; use decoder 'ar' or 'mtp'"
         )
+    if grammar is not None:
+        grammar.check_tokenizer(checkpoint.tokenizer, str(checkpoint.path))
     constraint = None if grammar is None else grammar.start()
-    scanner = _scan_stops(stop, checkpoint)
-    check_conflicts(params, checkpoint.limits, is_constrained=constraint is not None, is_stopped=scanner is not None)
+    scanner, inspector = _scan_stops(stop, checkpoint), _inspect(prompt, ids, params, checkpoint)
+    check_conflicts(
+        params,
+        checkpoint.limits,
+        is_constrained=constraint is not None,
+        is_stopped=scanner is not None,
+        is_inspected=inspector is not None,
+    )
     if constraint is not None and behind:
         raise ValueError("ends is given together with a grammar, which says what the whole answer is; drop one")
     positions = required_positions(len(ids), params, checkpoint.limits, is_constrained=constraint is not None)
     seed = fresh_seed() if params.seed is None else params.seed
-    return Asked(ids, params, seed, positions, blank, constraint, scanner)
+    return Asked(ids, params, seed, positions, blank, constraint, scanner, inspector)
 
 
 def _scan_stops(stop: str | Sequence[str], checkpoint: Checkpoint) -> StopScanner | None:
@@ -78,6 +92,17 @@ def _scan_stops(stop: str | Sequence[str], checkpoint: Checkpoint) -> StopScanne
     if checkpoint.tokenizer is None:
         raise ValueError(f"{checkpoint.path} has no tokenizer.json, and stop strings are text; add the file")
     return StopScanner(checkpoint.tokenizer, stops)
+
+
+def _inspect(
+    prompt: Prompt, ids: Sequence[int], params: SamplingParams, checkpoint: Checkpoint
+) -> TextInspector | None:
+    """What reads the blocks of an answer, where they have to pass a gate; None without a tokenizer too."""
+    if params.gate == "off" or checkpoint.tokenizer is None:
+        return None
+    is_chat = isinstance(prompt, Chat) or (not isinstance(prompt, str) and not isinstance(prompt[0], int))
+    is_turn = is_chat and not (isinstance(prompt, Chat) and prompt.begins)
+    return TextInspector(checkpoint.tokenizer, ids, opened=open_thoughts(ids, checkpoint.limits), is_turn=is_turn)
 
 
 def check_memory(asked: Asked, checkpoint: Checkpoint) -> None:

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from mezzotint.decoding.infill import Lengths
+from mezzotint.decoding.filling import Lengths
 from mezzotint.decoding.params import SamplingParams
 from mezzotint.decoding.policy import Costs
 from mezzotint.decoding.sampler import Sampler
@@ -38,6 +38,7 @@ class LLM:
         drafter: str | None = None,
         costs: Costs | None = None,
         memory_bytes: int | None = None,
+        shared: bool = False,
     ) -> None:
         """Load `model`: "lab", a directory in Hugging Face format, or a hub id.
 
@@ -48,18 +49,22 @@ class LLM:
         costs: of forwards, by which `verified` decides how much to draft; None measures them at its first prompt, so
         that its receipts may differ from process to process, though no token does. memory_bytes: of keys and values of
         prompts that are answered at once, taken at the first call with several and never grown; None takes half of
-        what is free then, but no more than 64 whole contexts fill.
+        what is free then, but no more than 64 whole contexts fill. shared: single prompts and streams are answered by
+        the engine of those, too, where each finds again what an earlier one left of a beginning that they have in
+        common, and streams that are read in turn go on at once.
         Raises: ValueError naming option, value and remedy.
         """
         # All prompts of a call wait in the engine: whoever calls holds them anyway.
-        config = EngineConfig(memory_bytes=memory_bytes, max_waiting=sys.maxsize, drafts=False)
+        if not isinstance(shared, bool):
+            raise ValueError(f"shared is {shared!r}; give True or False")
+        config = EngineConfig(memory_bytes=memory_bytes, max_waiting=sys.maxsize, drafts=shared)
         self._checkpoint = load_checkpoint(
             model, dtype=dtype, device=device, threads=threads, compiled=compiled, drafter=drafter
         )
         self.path, self.model = self._checkpoint.path, self._checkpoint.model
         self.tokenizer, self.limits = self._checkpoint.tokenizer, self._checkpoint.limits
         self._costs = CostBook(self.model, self.limits, costs)
-        self._together = Together(self._checkpoint, self._costs, config)
+        self._together, self._is_shared = Together(self._checkpoint, self._costs, config), shared
 
     def generate(
         self,
@@ -80,11 +85,12 @@ class LLM:
         Several are answered at once, as many as memory holds, and share the prefixes that they or earlier ones have in
         common; each gets what it gets alone.
         Raises: ValueError before any work if a prompt is malformed or, with its max_tokens, exceeds context or memory;
-        GenerationError, which holds the others' completions, if one of several fails after that.
+        GenerationError, which holds the others' completions, if one of several, or of an LLM that is shared, fails
+        after that.
         """
         params = params or SamplingParams()
         asked = [accept(prompt, params, self._checkpoint, grammar, stop) for prompt in list_prompts(prompts)]
-        if len(asked) > 1:
+        if self._is_shared or len(asked) > 1:
             return self._together.answer(asked)
         check_memory(asked[0], self._checkpoint)
         *_, completion = answer_alone(asked[0], self._checkpoint, self._costs)
@@ -102,9 +108,11 @@ class LLM:
         """Answer one prompt as draft and block events, then its Completion; see generate.
 
         Text that may yet be the beginning of a stop string is held back until it cannot be.
-        Raises: as generate, before any work.
+        Raises: as generate, before any work; if the LLM is shared, GenerationError while it is read.
         """
         asked = accept(prompt, params or SamplingParams(), self._checkpoint, grammar, stop)
+        if self._is_shared:
+            return self._together.stream(asked)
         check_memory(asked, self._checkpoint)
         return answer_alone(asked, self._checkpoint, self._costs)
 
@@ -128,7 +136,8 @@ class LLM:
     ) -> list[Choice]:
         """How likely each of several texts is as the whole answer, among them, in the order in which they are given.
 
-        diffusion: one denoise forward of a canvas with a blank, its noise from `seed`. ar: the causal pass of each.
+        diffusion: one denoise forward of a canvas with a blank, its noise from `seed`. ar: the causal pass of each,
+        which has no seed.
         Raises: ValueError naming what is wrong with prompt or choices. Source: contract 32.
         """
         return choose(prompt, choices, decoder, seed, self._checkpoint)
@@ -145,10 +154,12 @@ class LLM:
 
         What is given does not change. What stands behind a blank stands in its canvas, as far as it fits; what stands
         farther is quoted in the prompt, and without a chat template not seen. Blanks that do not fit one canvas
-        together are filled from the left, one longer than a canvas piece by piece. lengths: how long middles are:
-        "surplus", for a checkpoint that learnt to write pads behind them; "candidates", for any, denoises several
-        lengths and lets the causal pass choose. raw: without the chat template of an instruct checkpoint, and so
-        without hints. params: its max_tokens are those of a blank that names none; see Blank.
+        together are filled from the left, one longer than a canvas piece by piece. `cut_span` and `cut_lines` make such
+        a document of a text of which a part is to be written anew. lengths: how long middles are: "surplus", for a
+        checkpoint that learnt to write pads behind them; "candidates", for any, denoises several lengths at once and
+        lets the causal pass choose among them and what it writes itself. raw: without the chat template of an instruct
+        checkpoint, and so without hints. params: its max_tokens are those of a blank that names none; see Blank. A
+        grammar inside a blank is not offered.
         Raises: ValueError before any work naming what is wrong. Source: contract 33.
         """
         raw = raw or self._checkpoint.prompts.template is None

@@ -9,8 +9,8 @@ It owns no keys and values: its queries attend those of the target's last layer 
 round stand at one position. Module names are those of the checkpoint, see names.assistant_name.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -25,6 +25,16 @@ from mezzotint.model.layers import MLP, Angles, RMSNorm, RotaryTable, rotate
 from mezzotint.model.ordered_head import OrderedHead
 from mezzotint.types import ContextPairs, Guess
 
+if TYPE_CHECKING:
+    from mezzotint.model.compiled_assistant import CompiledAssistant
+
+
+class Context(Protocol):
+    """What queries attend."""
+
+    def attend(self, q: Tensor) -> Tensor:
+        """q [B, heads, T, head_dim] → [B, heads, T, head_dim]."""
+
 
 class Seen(NamedTuple):
     """What the queries of one layer kind see: the target's k, v [B, KV heads, S, head_dim].
@@ -35,6 +45,20 @@ class Seen(NamedTuple):
     k: Tensor
     v: Tensor
     mask: Tensor | None
+
+    def attend(self, q: Tensor) -> Tensor:
+        """See Context."""
+        return attend(q, self.k, self.v, View(0, self.mask, causal=False))
+
+
+class SeenEach(NamedTuple):
+    """What each of T queries sees, whose contexts differ."""
+
+    parts: Sequence[Seen]
+
+    def attend(self, q: Tensor) -> Tensor:
+        """See Context; B is 1."""
+        return torch.cat([part.attend(own) for part, own in zip(self.parts, q.split(1, 2), strict=True)], 2)
 
 
 class CrossAttention(nn.Module):
@@ -47,11 +71,11 @@ class CrossAttention(nn.Module):
         self.q_norm = RMSNorm(shape.head_dim, config.rms_norm_eps)
         self.o_proj = nn.Linear(config.num_heads * shape.head_dim, config.hidden_size, bias=False)
 
-    def forward(self, x: Tensor, angles: Angles, seen: Seen) -> Tensor:
+    def forward(self, x: Tensor, angles: Angles, seen: Context) -> Tensor:
         """x [B, T, D] → [B, T, D]."""
         heads = F.linear(x, self.q_proj.weight).view(*x.shape[:2], -1, self.head_dim)
         q = rotate(self.q_norm(heads), angles).transpose(1, 2)
-        mixed = attend(q, seen.k, seen.v, View(0, seen.mask, causal=False))
+        mixed = seen.attend(q)
         return F.linear(mixed.transpose(1, 2).flatten(2), self.o_proj.weight)
 
 
@@ -71,7 +95,7 @@ class AssistantLayer(nn.Module):
         self.post_feedforward_layernorm = RMSNorm(width, eps)
         self.register_buffer("layer_scalar", torch.ones(1))
 
-    def forward(self, x: Tensor, angles: Angles, seen: Seen) -> Tensor:
+    def forward(self, x: Tensor, angles: Angles, seen: Context) -> Tensor:
         """x [B, T, D] → [B, T, D]."""
         x = x + self.post_attention_layernorm(self.self_attn(self.input_layernorm(x), angles, seen))
         y = self.post_feedforward_layernorm(self.mlp(self.pre_feedforward_layernorm(x)))
@@ -109,7 +133,7 @@ class AssistantNetwork(nn.Module):
         embedded: Tensor,
         hidden: Tensor,
         angles: Mapping[LayerKind, Angles],
-        seen: Mapping[LayerKind, Seen],
+        seen: Mapping[LayerKind, Context],
     ) -> Tensor:
         """One step: the target's scaled embeddings and states [B, T, target_width] → own states [B, T, D], normed."""
         x = F.linear(torch.cat((embedded, hidden), -1), self.pre_projection.weight)
@@ -136,10 +160,14 @@ class AssistantNetwork(nn.Module):
 
 
 class Guessed(NamedTuple):
-    """One guess: its id [1, 1], and the state [1, 1, D] that says it."""
+    """One guess of each of R rows: ids [1, R], and the states [1, R, D] that say them.
+
+    hidden: [1, R, target_width] what the next step takes in place of the target's states.
+    """
 
     token: Tensor
     state: Tensor
+    hidden: Tensor
 
 
 class Assistant:
@@ -155,6 +183,8 @@ class Assistant:
         self.network, self.target = network, target
         self.sources = source_layers(network.config, target.config)
         self._rotary = {shape.kind: RotaryTable(shape) for shape in network.config.layers}
+        # The same as machine code, once model.compiled_assistant has put it here.
+        self.compiled: CompiledAssistant | None = None
 
     @property
     def reach(self) -> int:
@@ -163,23 +193,44 @@ class Assistant:
 
     def guess(self, need: Guess, kv: ContextPairs) -> list[int]:
         """The likeliest `need.size` tokens, one after another. Source: spec of the released assistants."""
-        tokens = [guessed.token for guessed in self.unroll(need, kv)]
-        ids: list[int] = torch.cat(tokens, 1)[0].tolist() if tokens else []
-        return ids
+        return self.guess_all([need], [kv])[0]
+
+    def guess_all(self, needs: Sequence[Guess], contexts: Sequence[ContextPairs]) -> list[list[int]]:
+        """The same of several rows, a guess of each in one forward: as many forwards as the longest needs."""
+        tokens = [guessed.token[0] for guessed in self.unroll(needs, contexts)]
+        rows: list[list[int]] = torch.stack(tokens, 1).tolist() if tokens else [[] for _ in needs]
+        return [row[: need.size] for row, need in zip(rows, needs, strict=True)]
 
     @torch.no_grad()
-    def unroll(self, need: Guess, kv: ContextPairs) -> Iterator[Guessed]:
-        """The guesses of `guess` as they are made; each is fed to the next."""
-        token, hidden = torch.tensor([[need.token]]), need.hidden[None, None]
-        angles = {kind: table.at(need.at, 1, hidden) for kind, table in self._rotary.items()}
-        seen = {
-            kind: Seen(*kv.pair(layer, self._first(kind, need.at), need.at), None)
-            for kind, layer in self.sources.items()
+    def unroll(self, needs: Sequence[Guess], contexts: Sequence[ContextPairs]) -> Iterator[Guessed]:
+        """The guesses of `guess_all` as they are made; each is fed to the next."""
+        token = torch.tensor([[need.token for need in needs]])
+        hidden = torch.stack([need.hidden for need in needs])[None]
+        step = self._step(needs, contexts) if self.compiled is None else self.compiled.start(needs, contexts)
+        for _ in range(max(need.size for need in needs)):
+            guessed = step(token, hidden)
+            yield guessed
+            token, hidden = guessed.token, guessed.hidden
+
+    def _step(self, needs: Sequence[Guess], contexts: Sequence[ContextPairs]) -> Callable[[Tensor, Tensor], Guessed]:
+        """What one step of a round makes of tokens [1, R] and states [1, R, target_width]."""
+        parts = {
+            kind: [table.at(need.at, 1, needs[0].hidden) for need in needs] for kind, table in self._rotary.items()
         }
-        for _ in range(need.size):
+        angles = {kind: Angles(*map(torch.cat, zip(*each, strict=True))) for kind, each in parts.items()}
+        seen = {kind: self._see(kind, layer, needs, contexts) for kind, layer in self.sources.items()}
+
+        def step(token: Tensor, hidden: Tensor) -> Guessed:
             state = self.network(self.target.embed(token), hidden, angles, seen)
-            token, hidden = self.network.best(state), self.network.next_hidden(state)
-            yield Guessed(token, state)
+            return Guessed(self.network.best(state), state, self.network.next_hidden(state))
+
+        return step
+
+    def _see(self, kind: LayerKind, layer: int, needs: Sequence[Guess], contexts: Sequence[ContextPairs]) -> Context:
+        """What the rows' queries see in layers of one kind."""
+        own = zip(needs, contexts, strict=True)
+        parts = [Seen(*kv.pair(layer, self._first(kind, need.at), need.at), None) for need, kv in own]
+        return parts[0] if len(parts) == 1 else SeenEach(parts)
 
     def _first(self, kind: LayerKind, at: int) -> int:
         return max(0, at - self.reach) if kind == "sliding_attention" else 0

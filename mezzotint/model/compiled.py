@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from mezzotint.model import abi
+from mezzotint.model.config import LayerShape
 from mezzotint.model.diffusion_gemma import DiffusionGemma, Layer
 from mezzotint.model.fused import fuses, layer_bytes, scale_of
 from mezzotint.model.kv import KV, Pair
@@ -24,8 +25,8 @@ from mezzotint.model.seats import SPAN, Seats, seat_rows, seat_spans
 from mezzotint.model.vocabulary import each_row
 from mezzotint.types import KeyValues, Reading
 
-_TABLE_BELOW = 1 << 26  # bytes of an embedding table that is held three times for speed
-_EVERYTHING = 1 << 40  # further back than any context goes
+TABLE_BELOW = 1 << 26  # bytes of an embedding table that is held three times for speed
+EVERYTHING = 1 << 40  # further back than any context goes
 
 
 def compile_model(model: DiffusionGemma) -> DiffusionGemma:
@@ -52,7 +53,7 @@ class Compiled:
 
     def __init__(self, model: DiffusionGemma) -> None:
         config, self._dtype, self._wide = model.config, model.dtype, torch.promote_types(model.dtype, torch.float32)
-        self._library, self._shelf = abi.declare(load_kernels(model.dtype)), Shelf()
+        self.library, self._shelf = abi.declare(load_kernels(model.dtype)), Shelf()
         self._layers = (abi.Layer * len(config.layers))()
         for packed, layer in zip(self._layers, model.layers, strict=True):
             assert isinstance(layer, Layer)
@@ -71,12 +72,11 @@ class Compiled:
             self._shelf.address(model.embed_tokens.weight), model.embedding_scale, config.vocab_size, config.hidden_size
         )
         self._near = config.sliding_window - 1
-        self._rotary = {shape.kind: RotaryTable(shape) for shape in config.layers}
-        self._turned = _Turned(0, (abi.Angles * len(KINDS))(), [])
+        self._turns = Turns(config.layers)
         self._conditioning = None
         if config.family == "diffusion_gemma":
             self._conditioning = pack_conditioning(model.self_conditioning, config.rms_norm_eps, self._shelf)
-        self.reads = model.embed_tokens.weight.nbytes < _TABLE_BELOW
+        self.reads = model.embed_tokens.weight.nbytes < TABLE_BELOW
         self._head = pack_head(model, self._shelf) if self.reads else None
         self._slots: WeakKeyDictionary[KV | Store, Array[abi.Slots]] = WeakKeyDictionary()
 
@@ -89,7 +89,7 @@ class Compiled:
         """
         rows, count, _ = x.shape
         kv = _check_cache(kv, rows)
-        slots, start = self._slots_of(kv, kv.slots(count)), kv.length
+        slots, start = self.slots_of(kv, kv.slots(count)), kv.length
         contexts = [start] * rows if lengths is None else lengths.tolist()
         if len(contexts) != rows or not 0 <= min(contexts) <= max(contexts) <= start:
             raise ValueError(f"lengths are {contexts}; give each of {rows} rows 0 to {start} tokens of context")
@@ -100,14 +100,14 @@ class Compiled:
         """The same on x [T, D], the tokens of all spans; see ragged. Raises: ValueError for what is not held."""
         if (tokens := sum(span.size for span in spans)) != len(x):
             raise ValueError(f"spans of {tokens} tokens in all were given {len(x)}; give as many")
-        slots, seats = self._slots_of(store, store.pairs), seat_spans(spans, self._near)
+        slots, seats = self.slots_of(store, store.pairs), seat_spans(spans, self._near)
         return self._forward(x, slots, seats, self._near, denoising=denoising)
 
     def embed(self, ids: Tensor) -> Tensor:
         """See DiffusionGemma.embed. Raises: IndexError for an id without an embedding."""
         ids = ids.to(torch.long).contiguous()
         embedded = torch.empty(*ids.shape, self._stack.width, dtype=self._dtype)
-        done = self._library.embed(byref(self._embedding), ids.data_ptr(), ids.numel(), embedded.data_ptr())
+        done = self.library.embed(byref(self._embedding), ids.data_ptr(), ids.numel(), embedded.data_ptr())
         if done < ids.numel():
             found, size = int(ids.flatten()[done]), self._embedding.size
             raise IndexError(f"token id {found} has no embedding; ids go from 0 to {size - 1}")
@@ -125,7 +125,7 @@ class Compiled:
             threads=torch.get_num_threads(),
         )
         assert self._conditioning is not None
-        self._library.condition(byref(self._conditioning), byref(belief))
+        self.library.condition(byref(self._conditioning), byref(belief))
         return conditioned
 
     def logits(self, hidden: Tensor) -> Tensor:
@@ -134,8 +134,8 @@ class Compiled:
         hidden = self._take(hidden)
         logits = hidden.new_empty(*hidden.shape[:-1], self._head.scores.out, dtype=self._wide)
         rows, threads = hidden.numel() // hidden.shape[-1], torch.get_num_threads()
-        full_logits = self._library.full_logits
-        _check_finite(full_logits(byref(self._head), hidden.data_ptr(), rows, threads, logits.data_ptr()))
+        full_logits = self.library.full_logits
+        check_finite(full_logits(byref(self._head), hidden.data_ptr(), rows, threads, logits.data_ptr()))
         return logits
 
     def read(
@@ -167,7 +167,7 @@ class Compiled:
             rows=rows,
             threads=torch.get_num_threads(),
         )
-        self._library.read_vocabulary(byref(self._head), byref(question))
+        self.library.read_vocabulary(byref(self._head), byref(question))
         return Reading(argmax, proposal, entropy, log_prob, soft)
 
     def _take(self, states: Tensor) -> Tensor:
@@ -184,7 +184,7 @@ class Compiled:
         hidden, tokens = torch.empty_like(x), x.numel() // x.shape[-1]
         if not tokens:
             return hidden
-        turned = self._turned_to(seats.end, x)  # held until all have run, whatever others put in its place
+        turned = self._turns.until(seats.end, x)  # held until all have run, whatever others put in its place
         call = abi.Call(
             input=x.data_ptr(),
             hidden=hidden.data_ptr(),
@@ -192,16 +192,16 @@ class Compiled:
             spans=seats.spans.buffer_info()[0],
             pages=seats.pages.buffer_info()[0],
             angles=turned.angles,
-            reach=(_EVERYTHING, near),
+            reach=(EVERYTHING, near),
             tokens=tokens,
             size=len(seats.spans) // SPAN,
             denoising=denoising,
             threads=torch.get_num_threads(),
         )
-        _check_finite(self._library.run_layers(byref(self._stack), byref(call)))
+        check_finite(self.library.run_layers(byref(self._stack), byref(call)))
         return hidden
 
-    def _slots_of(self, owner: KV | Store, pairs: Iterable[Pair]) -> "Array[abi.Slots]":
+    def slots_of(self, owner: KV | Store, pairs: Iterable[Pair]) -> "Array[abi.Slots]":
         """Where each layer of a cache or a store has its slots, which never move."""
         known = self._slots.get(owner)
         if known is None:
@@ -210,16 +210,24 @@ class Compiled:
             known = self._slots[owner] = (abi.Slots * len(slots))(*slots)
         return known
 
-    def _turned_to(self, end: int, like: Tensor) -> "_Turned":
-        """Rotary tables of the positions before `end`, and of some more."""
+
+class Turns:
+    """Rotary tables by kind of layer, grown as positions come. ahead: what is added to every position."""
+
+    def __init__(self, layers: Iterable[LayerShape], ahead: int = 0) -> None:
+        self._rotary, self._ahead = {shape.kind: RotaryTable(shape) for shape in layers}, ahead
+        self._turned = Turned(0, (abi.Angles * len(KINDS))(), [])
+
+    def until(self, end: int, like: Tensor) -> "Turned":
+        """The tables of the positions before `end`, and of some more."""
         if self._turned.end < end:
-            tables = {kind: table.at(0, 2 * end, like) for kind, table in self._rotary.items()}
+            tables = {kind: table.at(self._ahead, 2 * end, like) for kind, table in self._rotary.items()}
             pointers = [_point_to(tables.get(kind)) for kind in KINDS]
-            self._turned = _Turned(2 * end, (abi.Angles * len(KINDS))(*pointers), list(tables.values()))
+            self._turned = Turned(2 * end, (abi.Angles * len(KINDS))(*pointers), list(tables.values()))
         return self._turned
 
 
-class _Turned(NamedTuple):
+class Turned(NamedTuple):
     """Rotary tables of the positions before `end` of each kind, and what holds their memory."""
 
     end: int
@@ -231,7 +239,8 @@ def _point_to(table: Angles | None) -> abi.Angles:
     return abi.Angles() if table is None else abi.Angles(table.cos.data_ptr(), table.sin.data_ptr())
 
 
-def _check_finite(is_finite: int) -> None:
+def check_finite(is_finite: int) -> None:
+    """Raise FloatingPointError for what is no number."""
     if not is_finite:
         raise FloatingPointError("the model's output is not finite; the weights or their dtype do not suit this input")
 

@@ -5,6 +5,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from mezzotint.model.abi import Conditioning, Head, Layer, Matrix
+from mezzotint.model.assistant import AssistantLayer
 from mezzotint.model.config import LayerKind
 from mezzotint.model.diffusion_gemma import DiffusionGemma, SelfConditioning
 from mezzotint.model.diffusion_gemma import Layer as PlainLayer
@@ -47,14 +48,11 @@ def pack_layer(packed: Layer, layer: PlainLayer, shelf: Shelf) -> None:
     qkv = torch.cat([attention.q_proj.weight, attention.k_proj.weight, *own])
     heads = attention.q_proj.weight.shape[0] // shape.head_dim
     scales = [scale_of(attention.q_norm).expand(heads, -1), scale_of(attention.k_norm).expand(shape.kv_heads, -1)]
-    before = layer.pre_feedforward_layernorm
     packed.qkv = shelf.matrix(fold(qkv, layer.input_layernorm))
     packed.out = shelf.matrix(attention.o_proj.weight)
-    packed.gate_up = shelf.gated(fold(layer.mlp.gate_proj.weight, before), fold(layer.mlp.up_proj.weight, before))
-    packed.down = shelf.down(layer.mlp.down_proj.weight)
     packed.head_scale = shelf.address(torch.cat(scales))
     packed.after_attention = shelf.address(scale_of(layer.post_attention_layernorm))
-    packed.after_feedforward = shelf.address(scale_of(layer.post_feedforward_layernorm))
+    pack_mlp(packed, layer, shelf)
     packed.encode_scalar, packed.denoise_scalar = float(layer.encoder_layer_scalar), float(layer.layer_scalar)
     packed.kv_heads, packed.head_dim, packed.shares_kv = shape.kv_heads, shape.head_dim, attention.v_proj is None
     packed.kind = KINDS.index(shape.kind)
@@ -66,6 +64,14 @@ def pack_layer(packed: Layer, layer: PlainLayer, shelf: Shelf) -> None:
         packed.after_experts = shelf.address(scale_of(layer.post_feedforward_layernorm_2))
         packed.router = shelf.address(fold_router(layer.router))
         packed.per_expert = shelf.address(layer.router.per_expert_scale)
+
+
+def pack_mlp(packed: Layer, layer: PlainLayer | AssistantLayer, shelf: Shelf) -> None:
+    """Fill in the dense MLP of a layer, and the norms around it."""
+    before = layer.pre_feedforward_layernorm
+    packed.gate_up = shelf.gated(fold(layer.mlp.gate_proj.weight, before), fold(layer.mlp.up_proj.weight, before))
+    packed.down = shelf.down(layer.mlp.down_proj.weight)
+    packed.after_feedforward = shelf.address(scale_of(layer.post_feedforward_layernorm))
 
 
 def pack_conditioning(layer: SelfConditioning, eps: float, shelf: Shelf) -> Conditioning:

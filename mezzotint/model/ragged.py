@@ -67,6 +67,20 @@ class Span(NamedTuple):
     pages: Mapping[LayerKind, Pages]
 
 
+class RowContext(NamedTuple):
+    """One row's context in a store, as a drafter reads it; see types.ContextPairs. kinds: of the model's layers."""
+
+    store: Store
+    pages: Mapping[LayerKind, Pages]
+    kinds: Sequence[LayerKind]
+
+    def pair(self, layer: int, first: int, end: int) -> Pair:
+        """See ContextPairs."""
+        pair = self.store.pairs[layer]
+        seen = slots_of(self.pages[self.kinds[layer]], first, end, pair.k.device)
+        return Pair(pair.k[None, :, seen], pair.v[None, :, seen])
+
+
 class _Seat(NamedTuple):
     """One span before layers of one kind: the slots of its `size` new tokens, and of the positions that it sees."""
 
@@ -116,10 +130,15 @@ def denoise_spans(
     return _run(model, model.condition(model.embed(ids), soft), spans, store, denoising=True)
 
 
-def slots_of(pages: Pages, start: int, end: int) -> Slots:
-    """Slots of positions start to end − 1, as a slice where they are consecutive, for that is read without a copy."""
+def slots_of(pages: Pages, start: int, end: int, device: torch.device) -> Slots:
+    """Slots of positions start to end − 1, as a slice where they are consecutive, for that is read without a copy.
+
+    Others are listed on `device`, where every layer of a kind reads them.
+    """
     first = pages.run(start, end)
-    return torch.tensor(pages.slots(start, end)) if first is None else slice(first, first + end - start)
+    if first is None:
+        return torch.tensor(pages.slots(start, end), device=device)
+    return slice(first, first + end - start)
 
 
 def _run(model: DiffusionGemma, x: Tensor, spans: Sequence[Span], store: Store, *, denoising: bool) -> Tensor:
@@ -147,4 +166,5 @@ def _seat(span: Span, kind: LayerKind, model: DiffusionGemma, *, denoising: bool
     else:
         view = encode_view(span.start, span.size, window, model.device)
     pages, end = span.pages[kind], span.start + span.size
-    return _Seat(span.size, slots_of(pages, span.start, end), slots_of(pages, view.first, end), view._replace(first=0))
+    written, seen = (slots_of(pages, first, end, model.device) for first in (span.start, view.first))
+    return _Seat(span.size, written, seen, view._replace(first=0))

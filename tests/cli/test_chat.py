@@ -1,5 +1,6 @@
 """A talk on the command line: what is remembered, what is forgotten, what ends it."""
 
+import re
 import runpy
 import sys
 from collections.abc import Callable
@@ -54,6 +55,15 @@ def test_every_turn_ends_with_its_receipt(cli: Cli) -> None:
     lines = cli("chat", *SMALL, input="one\ntwo\n").stdout.splitlines()
     assert sum(line.startswith("— ar · 1.00 tokens per forward") for line in lines) == 2
     assert lines[-1].startswith("— ar")
+
+
+def test_a_turn_finds_the_talk_before_it_encoded(cli: Cli) -> None:
+    lines = cli("chat", *SMALL, input=f"{'one ' * 12}\ntwo\n").stdout.splitlines()
+    receipts = [line for line in lines if line.startswith("— ")]
+    known = [re.search(r"prefill \d+ ms \((\d+) of \d+ tokens known\)", line) for line in receipts]
+    assert known[0] is None
+    assert known[1] is not None
+    assert int(known[1][1]) == 32, "whole pages of sixteen"
 
 
 def test_reset_forgets_and_blank_lines_say_nothing(cli: Cli, answers: list[str]) -> None:

@@ -9,10 +9,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from mezzotint.cli import app
-from mezzotint.cli.evaluate import Asked
+from mezzotint.cli.evaluate import Asked, read
 from mezzotint.evaluate.config import EvaluateConfig
 from mezzotint.evaluate.table import LEGEND
-from mezzotint.llm import LLM
+from mezzotint.llm import LLM, PRESETS
 from mezzotint.tasks import FAMILIES
 from mezzotint.types import tokens_per_forward
 
@@ -116,6 +116,16 @@ def test_a_terminal_sees_a_bar_that_leaves_standard_output_alone(tiny: Path, mon
     result = invoke(tiny, "--tasks", "parallel_rule", "--n", 1, "--json")
     assert "2/2" in result.stderr
     assert len(json.loads(result.stdout)) == 2
+
+
+def test_each_preset_has_a_row_and_alone_they_leave_out_decoders_and_blanks(tiny: Path) -> None:
+    rows = evaluate(tiny, "--tasks", "parallel_rule", "--preset", "fast,best", "--n", 1)
+    assert [(row["preset"], row["step_budget"]) for row in rows] == [("fast", 4), ("best", PRESETS["best"]["steps"])]
+    both = evaluate(tiny, "--tasks", "parallel_rule", "--preset", "balanced", "--decoder", "ar", "--n", 1)
+    assert [(row["decoder"], row["preset"]) for row in both] == [("ar", None), ("diffusion", "balanced")]
+    told = read(Asked(preset="balanced"))
+    assert told.tasks == tuple(task for task in FAMILIES if task != "infill")
+    assert told.decoders == ()
 
 
 def test_the_model_may_name_the_decoder(tiny: Path) -> None:

@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 from mezzotint import LLM, SamplingParams
 from mezzotint.cli import app
 from mezzotint.cli.options import Decoding, Loading, Target, choose_target
+from mezzotint.decoding.presets import preset
 from mezzotint.model.locate import BUNDLED
 
 # A value that is not the default, and the flags under which it means something.
@@ -24,6 +25,7 @@ DECODING: dict[str, tuple[Any, list[str]]] = {
     "steps": (3, []),
     "canvas_length": (32, []),
     "drop_after_end": (True, []),
+    "gate": ("text", []),
     "entropy_bound": (0.3, []),
     "threshold": (0.7, ["--sampler", "refine"]),
     "editing_threshold": (0.6, ["--sampler", "refine"]),
@@ -47,8 +49,10 @@ DECODING: dict[str, tuple[Any, list[str]]] = {
 }
 
 
-# An object that no flag could spell, and what concerns several prompts at once, of which no verb has more than one.
-IN_PYTHON_ALONE = {"costs", "memory_bytes"}
+# An object that no flag could spell, what concerns several prompts at once, of which no verb has more than one, and
+# what a verb knows: a talk goes on, so its turns share what is encoded.
+IN_PYTHON_ALONE = {"costs", "memory_bytes", "shared"}
+SHARED: dict[str, dict[str, Any]] = {"generate": {}, "chat": {"shared": True}}
 
 
 class _SeenError(Exception):
@@ -110,13 +114,13 @@ def test_every_option_of_a_checkpoint_is_honoured(
     cli: Callable[..., Result], recorder: type[_Recorder], verb: list[str], name: str, value: Any
 ) -> None:
     cli(*verb, f"--{name}", str(value), model="somewhere", input="Hello\n")
-    assert recorder.options == {"model": "somewhere", name: value}
+    assert recorder.options == {"model": "somewhere", name: value, **SHARED[verb[0]]}
 
 
 @pytest.mark.parametrize("verb", [["generate", "Hello"], ["chat"]])
 def test_compile_is_honoured(cli: Callable[..., Result], recorder: type[_Recorder], verb: list[str]) -> None:
     cli(*verb, "--compile", model="somewhere", input="Hello\n")
-    assert recorder.options == {"model": "somewhere", "compiled": True}
+    assert recorder.options == {"model": "somewhere", "compiled": True, **SHARED[verb[0]]}
 
 
 def test_compile_is_honoured_where_the_model_is_an_argument(recorder: type[_Recorder]) -> None:
@@ -124,8 +128,19 @@ def test_compile_is_honoured_where_the_model_is_an_argument(recorder: type[_Reco
     assert recorder.options == {"model": "somewhere", "compiled": True}
 
 
+@pytest.mark.parametrize("verb", [["generate", "Hello"], ["chat"]])
+def test_a_preset_is_asked_for_by_name_with_what_else_is_asked(
+    cli: Callable[..., Result], recorder: type[_Recorder], verb: list[str]
+) -> None:
+    result = cli(*verb, "--preset", "best", "--max-tokens", "7", model="lab", input="Hello\n")
+    assert isinstance(result.exception, _SeenError), result.output
+    assert result.exception.args == (preset("best", max_tokens=7),)
+    refused = cli(*verb, "--preset", "fast", model="lab:ar", input="Hello\n")
+    assert "decoder is 'ar', but preset 'fast' decides it as 'diffusion'" in str(refused.exception) + refused.output
+
+
 def test_no_flag_is_missing_and_none_is_too_many() -> None:
-    assert [field.name for field in fields(Decoding)] == [field.name for field in fields(SamplingParams)]
+    assert [field.name for field in fields(Decoding)] == ["preset", *(field.name for field in fields(SamplingParams))]
     assert {field.name for field in fields(Loading)} == set(signature(LLM).parameters) - IN_PYTHON_ALONE
     assert set(DECODING) == {field.name for field in fields(SamplingParams)}
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from math import inf
 
 from mezzotint.cli.receipt import metrics, receipt_line, usage
-from mezzotint.types import Receipt
+from mezzotint.types import Intervention, Receipt
 
 CANVAS = Receipt(
     decoder="diffusion",
@@ -77,8 +77,20 @@ def test_metrics_are_in_milliseconds_with_the_work_under_diffusion() -> None:
             "break_even": None,
             "overridden_tokens": 0,
             "forced_tokens": 0,
+            "interventions": [],
         },
     }
+
+
+def test_what_a_gate_did_is_told_in_both_forms() -> None:
+    done = (Intervention(0, ("stutter", "surprise"), "trim", 0), Intervention(2, ("empty",), "ar", 5))
+    receipt = replace(CANVAS, interventions=done)
+    told = metrics(receipt, 0.4)["diffusion"]["interventions"]
+    assert json.loads(json.dumps(told)) == [
+        {"block": 0, "kinds": ["stutter", "surprise"], "action": "trim", "forwards": 0},
+        {"block": 2, "kinds": ["empty"], "action": "ar", "forwards": 5},
+    ]
+    assert " of 48 steps · mended: block 0 trim (stutter, surprise); block 2 ar (empty) · " in receipt_line(receipt)
 
 
 def test_a_bound_that_bounds_nothing_is_none_for_json_knows_no_infinity() -> None:
@@ -108,6 +120,7 @@ def test_ar_has_the_same_metrics_without_a_canvas() -> None:
         "break_even": None,
         "overridden_tokens": 0,
         "forced_tokens": 0,
+        "interventions": [],
     }
 
 

@@ -36,7 +36,7 @@ def our_draft(drafting: Drafting, prompt: Tensor, token: int) -> Drafted:
 
 def our_answer(drafting: Drafting, need: Guess, kv: Cache) -> Drafted:
     """What our drafter answers to a need."""
-    states = torch.cat([guessed.state for guessed in drafting.ours.unroll(need, kv)], 1)
+    states = torch.cat([guessed.state for guessed in drafting.ours.unroll([need], [kv])], 1)
     return Drafted(drafting.ours.guess(need, kv), drafting.ours.network.logits(states)[0])
 
 

@@ -36,6 +36,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"steps": 1.5}, "steps is 1.5; a canvas needs a whole number"),
     ({"canvas_length": 0}, "canvas_length is 0; give a whole number of tokens from 1 up, or None"),
     ({"drop_after_end": 1}, "drop_after_end is 1; give True or False"),
+    ({"gate": "loud"}, "gate is 'loud'; choose one of off, text, causal"),
     ({"drop_after_end": True, "ignore_eos": True}, "drop_after_end is True; nothing is dropped behind an end that"),
     ({"entropy_bound": -0.1}, "entropy_bound is -0.1; give a number of nats from 0 up"),
     ({"entropy_bound": float("nan")}, "entropy_bound is nan; give a number of nats"),
@@ -84,6 +85,7 @@ ELSEWHERE: list[tuple[dict[str, Any], str]] = [
             "entropy_bound": 0.1,
             "canvas_length": 8,
             "drop_after_end": True,
+            "gate": "text",
             "threshold": 0.9,
             "editing_threshold": 0.9,
         }.items()

@@ -186,6 +186,21 @@ def test_where_the_surest_drafts_do_not_break_even_nothing_is_drafted() -> None:
     assert wronged.plan(100) == Plan(1, 0)
 
 
+@pytest.mark.parametrize("credit", [1.0, 1.5, 1.75])
+def test_ar_goes_on_undisturbed_exactly_until_the_account_can_pay_a_round(credit: float) -> None:
+    lost = policy(credit=credit)
+    steps = lost.rest(100)
+    assert 1 <= steps <= 16
+    assert lost.plan(100) == lost.rested(steps - 1).plan(100) == Plan(1, 0)
+    assert lost.rested(steps).plan(100).steps or steps == 16
+
+
+def test_where_no_round_could_pay_ar_still_asks_again_after_sixteen_tokens() -> None:
+    assert policy(costs=Costs(denoise=39)).rest(1000) == 16
+    assert policy(credit=0.0).rest(100) == 16, "a first round takes longer to save than so many steps"
+    assert policy(credit=31.9).rested(1000).credit == 32, "what is saved has a bound"
+
+
 def test_a_large_vocabulary_whose_step_costs_forty_tokens_is_decoded_token_by_token() -> None:
     assert policy(costs=Costs(denoise=39)).plan(1000) == Plan(1, 0)
 
@@ -254,6 +269,10 @@ def simulate(chance: random.Random, adversary: Adversary, costs: Costs, tokens: 
     state, emitted, time, drafted, taken = Policy(costs=costs, longest=64), 0, 0.0, 0, 0
     while emitted < tokens:
         plan = state.plan(tokens - emitted)
+        if not plan.steps:
+            rested = min(state.rest(tokens - emitted), tokens - emitted)
+            state, emitted, time = state.rested(rested), emitted + rested, time + rested
+            continue
         entropies: list[float] = []
         accepted, expected = 0, []
         while plan.steps:

@@ -14,7 +14,7 @@ from mezzotint.decoding.draft import keep_tail
 from mezzotint.decoding.generate import Block, Draft, Finished, Prefilled, generate_tokens
 from mezzotint.decoding.guide import Guide
 from mezzotint.decoding.params import SamplingParams
-from mezzotint.decoding.policy import Costs
+from mezzotint.decoding.policy import Costs, Plan, Policy
 from mezzotint.decoding.program import Guess
 from mezzotint.decoding.random import SeededCanvas, position_uniform
 from mezzotint.decoding.verify import generate_guessed, generate_verified
@@ -316,6 +316,20 @@ def test_the_numbers_of_a_draft_change_no_token_but_the_forwards() -> None:
         forwards.append(network.kinds())
     usual, free, dear = (kinds.count("d") for kinds in forwards)
     assert free > usual > dear == 0, "a step that costs forty tokens is never taken"
+
+
+def test_where_nothing_is_drafted_a_plan_is_made_every_sixteen_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    plan = Policy.plan
+
+    def ask(self: Policy, room: int) -> Plan:
+        asked.append(room)
+        return plan(self, room)
+
+    monkeypatch.setattr(Policy, "plan", ask)
+    law = {"max_tokens": 40, "ignore_eos": True}
+    assert tokens(verified(Scripted(), law, costs=Costs(denoise=40))) == tokens(ar(law))
+    assert asked == [39, 23, 7], "the room that is left when it is asked"
 
 
 def test_the_window_reaches_every_denoise() -> None:

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from mezzotint.decoding.generate import Limits
+from mezzotint.decoding.policy import Costs
 from mezzotint.decoding.program import Block, Draft, Encode, Event, Finished, Prefilled, Program
 from mezzotint.decoding.sampler import Sampler
 from mezzotint.engine import engine as engine_module
-from mezzotint.engine.costs import CostBook
 from mezzotint.engine.request import Failed, Request, Told, UnavailableError
 from mezzotint.engine.room import Claim, Room
 from mezzotint.engine.row import Row
@@ -340,8 +340,8 @@ def test_a_cancelled_request_is_gone_at_once_with_all_its_pages(phase: str) -> N
 
 
 def test_a_program_that_fails_ends_its_own_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    def start(asked: Request, seed: int, limits: Limits, defaults: Sampler, costs: CostBook) -> Program:
-        return failing() if asked.id == "failing" else start_program(asked, seed, limits, defaults, costs)
+    def start(asked: Request, seed: int, limits: Limits, defaults: Sampler, weigh: Callable[[], Costs]) -> Program:
+        return failing() if asked.id == "failing" else start_program(asked, seed, limits, defaults, weigh)
 
     def failing() -> Program:
         yield Encode([4, 5], 0, 1)

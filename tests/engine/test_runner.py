@@ -8,11 +8,12 @@ from torch import Tensor
 from mezzotint.decoding.canvas import Pins, no_pins
 from mezzotint.decoding.program import Denoise, Encode, Encoded, run_denoise, run_encode
 from mezzotint.engine.pages import PagePool
-from mezzotint.engine.runner import Piece, Runner, Step, TableContext
+from mezzotint.engine.runner import Piece, Runner, Step, Wonder
 from mezzotint.engine.table import PageTable, Pools
 from mezzotint.model.compiled import compile_model
+from mezzotint.model.config import LayerKind
 from mezzotint.model.diffusion_gemma import DiffusionGemma
-from mezzotint.model.ragged import Store
+from mezzotint.model.ragged import Pages, RowContext, Store
 from mezzotint.types import Guess, Reading
 from tests.engine.tiny import CANVAS, CONTEXT, PINS, V, drafter, model, tokens_of
 from tests.model.compiler import needs_compiler
@@ -147,18 +148,28 @@ def test_compiled_canvases_of_any_step_and_temperature_are_read_bit_for_bit_as_e
 def test_a_drafter_reads_the_context_of_a_row_wherever_it_stands() -> None:
     house, network = House(), model()
     house.runner.encode(house.pieces((17, 1, 8)))
+    rounds, expected = list[Wonder](), list[list[int]]()
     for row, tokens in enumerate(CONTEXTS):
         kv = network.new_kv(1, CONTEXT)
         encoded = run_encode(Encode(tokens, 0, 1), network, kv)
         assert encoded is not None
-        need = Guess(token=9, hidden=encoded.hidden[-1], at=len(tokens), size=8)
-        guessed = house.runner.guess(need, house.tables[row])
-        assert guessed == drafter().guess(need, kv)
+        need = Guess(token=9, hidden=encoded.hidden[-1], at=len(tokens), size=8 - row)
+        rounds.append(Wonder(house.tables[row], need))
+        expected.append(drafter().guess(need, kv))
+        assert house.runner.guess(rounds[-1:]) == expected[-1:]
+        pages: dict[LayerKind, Pages] = {
+            "full_attention": house.tables[row].full,
+            "sliding_attention": house.tables[row].sliding,
+        }
         for layer in range(2):
-            read = TableContext(house.store, house.tables[row], ["sliding_attention", "full_attention"])
+            read = RowContext(house.store, pages, ["sliding_attention", "full_attention"])
             first = len(tokens) // 2
             pairs = zip(read.pair(layer, first, len(tokens)), kv.pair(layer, first, len(tokens)), strict=True)
-            assert all(near(own, expected) for own, expected in pairs)
+            assert all(near(own, plain) for own, plain in pairs)
+    sizes: list[int] = []
+    with drafter().assistant.network.register_forward_pre_hook(lambda _, given: sizes.append(given[0].shape[1])):
+        assert house.runner.guess(rounds) == expected, "whoever guesses beside"
+    assert sizes == [len(rounds)] * 8, "a guess of every row in one forward, as often as the longest round needs"
 
 
 @pytest.mark.parametrize("name", ["embed", "logits", "read"])

@@ -143,7 +143,11 @@ class Leaning(NamedTuple):
         return self.assistant.reach
 
     def guess(self, need: Guess, kv: ContextPairs) -> list[int]:
-        return [token if token % 3 == 1 else 0 for token in self.assistant.guess(need, kv)]
+        return self.guess_all([need], [kv])[0]
+
+    def guess_all(self, needs: Sequence[Guess], contexts: Sequence[ContextPairs]) -> list[list[int]]:
+        said = self.assistant.guess_all(needs, contexts)
+        return [[token if token % 3 == 1 else 0 for token in row] for row in said]
 
 
 @cache

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from mezzotint.evaluate.config import MAX_PROMPTS, Arm, EvaluateConfig
+from mezzotint.llm import preset
 from mezzotint.tasks import FAMILIES
 
 
@@ -78,6 +79,13 @@ def test_half_of_the_prompts_have_sentences_that_train_never_uses() -> None:
         ({"temperature": -0.5}, "temperature is -0.5; "),
         ({"tasks": ()}, "tasks or decoders is empty"),
         ({"decoders": ()}, "tasks or decoders is empty"),
+        ({"presets": ("slow",)}, "preset is 'slow'; choose from fast, balanced, best"),
+        ({"presets": ("fast", "fast")}, "presets names fast twice"),
+        ({"presets": ("best",)}, "preset 'best' has a gate, but none is there for the blanks of infill"),
+        (
+            {"presets": ("balanced",), "tasks": ("extract",), "forms": ("grammar",)},
+            "preset 'balanced' has a gate, but none is there for a grammar",
+        ),
         ({"tasks": ("extract", "extract")}, "tasks names extract twice"),
         ({"decoders": ("ar", "ar")}, "decoders names ar twice"),
         ({"steps": (8, 4, 8)}, "steps names 8 twice"),
@@ -88,6 +96,15 @@ def test_half_of_the_prompts_have_sentences_that_train_never_uses() -> None:
 def test_what_cannot_be_honoured_is_refused_by_name(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         EvaluateConfig(**options)
+
+
+def test_a_preset_is_an_arm_behind_those_of_the_decoders() -> None:
+    arms = EvaluateConfig(tasks=("extract",), decoders=("ar",), presets=("best", "fast")).arms
+    assert [(arm.decoder, arm.preset) for arm in arms] == [("ar", None), ("diffusion", "best"), ("diffusion", "fast")]
+    assert arms[1].params(max_tokens=9, seed=3) == preset("best", max_tokens=9, seed=3)
+    assert EvaluateConfig(tasks=("extract",), decoders=(), presets=("fast",), temperature=0.5).arms == (
+        Arm(decoder="diffusion", sampler=None, steps=None, temperature=0.5, preset="fast"),
+    )
 
 
 def test_the_largest_seed_still_makes_a_request() -> None:

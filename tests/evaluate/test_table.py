@@ -29,6 +29,8 @@ DIFFUSION = Row(
     loops=0.115,
     empty=0.0,
     truncated=0.005,
+    preset="best",
+    mended=0.15,
 )
 AR = Row(
     task="sequential_rule",
@@ -60,10 +62,10 @@ AR = Row(
 
 def test_a_line_holds_every_figure_of_its_row() -> None:
     _, diffusion, ar, *_ = format_table([DIFFUSION, AR]).splitlines()
-    told = "extract diffusion report free 1 48 200 92.5% 88.0-95.4 6.12 5.90-6.35 7.9 0.128 41.3 0.00/0.0"
-    assert diffusion.split() == [*told.split(), *"2% 2%/0%/12% 0% 0%".split()]
-    told = "sequential_rule ar - free 0 0 5 100.0% 56.5-100.0 1.00 1.00-1.00 0.0 12.500 25.0 0.00/0.0"
-    assert ar.split() == [*told.split(), *"0% 0%/0%/0% 0% 100%".split()]
+    told = "extract diffusion report best free 1 48 200 92.5% 88.0-95.4 6.12 5.90-6.35 7.9 0.128 41.3 0.00/0.0"
+    assert diffusion.split() == [*told.split(), *"2% 2%/0%/12% 0% 0% 15%".split()]
+    told = "sequential_rule ar - - free 0 0 5 100.0% 56.5-100.0 1.00 1.00-1.00 0.0 12.500 25.0 0.00/0.0"
+    assert ar.split() == [*told.split(), *"0% 0%/0%/0% 0% 100% 0%".split()]
 
 
 def test_columns_align_whatever_stands_in_them() -> None:
@@ -86,6 +88,7 @@ def test_the_table_ends_with_what_its_heads_mean() -> None:
         "stutter/seam/loop",
         "empty",
         "cut",
+        "mended",
     ):
         assert head in table.splitlines()[0]
         assert head in LEGEND

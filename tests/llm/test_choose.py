@@ -13,7 +13,7 @@ CHOICES = ["yes", "no", "not so"]
 
 @pytest.mark.parametrize("decoder", ["diffusion", "ar"])
 def test_probabilities_sum_to_one_in_the_order_given(llm: LLM, forwards: list[str], decoder: Any) -> None:
-    found = llm.choose(CHAT, CHOICES, decoder=decoder, seed=1)
+    found = llm.choose(CHAT, CHOICES, decoder=decoder)
     assert [choice.text for choice in found] == CHOICES
     assert sum(choice.probability for choice in found) == pytest.approx(1)
     assert forwards == (["encode", "denoise"] if decoder == "diffusion" else ["encode"] * 4)
@@ -28,6 +28,12 @@ def test_lab_chooses_better_than_chance() -> None:
         right += max(found, key=lambda choice: choice.probability).text == example.answer
         share += 1 / len(labels)
     assert right > share
+
+
+def test_a_seed_is_for_noise_alone(llm: LLM) -> None:
+    assert llm.choose(CHAT, CHOICES, seed=1) == llm.choose(CHAT, CHOICES, seed=1) != llm.choose(CHAT, CHOICES, seed=2)
+    with pytest.raises(ValueError, match="seed is 0, but decoder 'ar' draws nothing; leave it out"):
+        llm.choose(CHAT, CHOICES, decoder="ar", seed=0)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -9,9 +10,13 @@ import pytest
 
 from mezzotint import LLM, SamplingParams
 from mezzotint.decoding.infill import Filled, fill_canvas
+from mezzotint.decoding.program import drive
+from mezzotint.engine.runner import Runner
 from mezzotint.llm import Blank, Infilled
 from mezzotint.llm.document import Unfinished
+from mezzotint.model.kv import kv_bytes
 from mezzotint.text.document import cut_span, take_apart
+from tests.decoding.one_by_one import run_one_by_one
 from tests.llm.tiny import BUDGET, CANVAS, CONTEXT, END, V
 
 PARAMS = SamplingParams(seed=3)
@@ -148,15 +153,82 @@ def test_a_blank_longer_than_a_canvas_is_filled_piece_by_piece(llm: LLM) -> None
     assert len(done.receipt.denoise_steps) > 4
 
 
-def test_the_same_seed_fills_alike_and_candidates_cost_what_they_take(llm: LLM, forwards: list[str]) -> None:
+def test_the_same_seed_fills_alike(llm: LLM) -> None:
     document = ["a = ", Blank(max_tokens=3), "\n"]
-    assert fill(llm, document) == fill(llm, document)
-    forwards.clear()
-    done = fill(llm, document, lengths="candidates")
-    assert done.receipt.encodes + 1 == forwards.count("encode") > 3
-    assert sum(done.receipt.denoise_steps) == forwards.count("denoise")
+    for lengths in ("surplus", "candidates"):
+        assert fill(llm, document, lengths=lengths) == fill(llm, document, lengths=lengths)
+
+
+@pytest.fixture
+def shared(llm: LLM, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """The forwards of rows that `llm` has run since the test began, and how many rows each had."""
+    ran: list[tuple[str, int]] = []
+    encode, denoise = Runner.encode, Runner.denoise
+
+    def noting_encode(self: Runner, pieces: Any) -> Any:
+        ran.append(("encode", len(pieces)))
+        return encode(self, pieces)
+
+    def noting_denoise(self: Runner, steps: Any) -> Any:
+        ran.append(("denoise", len(steps)))
+        return denoise(self, steps)
+
+    monkeypatch.setattr(Runner, "encode", noting_encode)
+    monkeypatch.setattr(Runner, "denoise", noting_denoise)
+    return ran
+
+
+def test_all_candidates_take_a_step_in_one_forward_and_the_receipt_counts_those(
+    llm: LLM, shared: list[tuple[str, int]]
+) -> None:
+    done = fill(llm, ["a = ", Blank(max_tokens=4), "\n"], lengths="candidates")
     assert done.text == f"a = {done.middles[0].text}\n"
+    denoised = [rows for kind, rows in shared if kind == "denoise"]
+    assert denoised[:3] == [1, 3, 3], "seams, of which one holds a token of the four; then all lengths for two steps"
+    assert len(denoised) <= 3 + BUDGET, "the best go on together"
+    assert sum(done.receipt.denoise_steps) == len(denoised)
+    assert done.receipt.encodes + 1 == len(shared) - len(denoised)
+    compared = [rows for kind, rows in shared if kind == "encode" and rows > 1]
+    assert len(compared) == 1
     assert done.receipt.step_budget == BUDGET
+
+
+def test_rows_are_refused_where_memory_does_not_hold_them(
+    llm: LLM, shared: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = kv_bytes(llm.model.config, 1, llm.model.dtype)
+    monkeypatch.setattr("mezzotint.llm.entry.available_bytes", lambda device: CONTEXT * one)
+    document = ["a = ", Blank(max_tokens=3), "\n"]
+    assert fill(llm, document).text
+    shared.clear()
+    with pytest.raises(ValueError, match="shorten the prompt"):
+        fill(llm, document, lengths="candidates")
+    assert not shared
+
+
+@pytest.mark.parametrize("lengths", ["surplus", "candidates"])
+def test_rows_side_by_side_fill_what_the_plain_loop_fills_one_after_another(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, lengths: Any
+) -> None:
+    llm = LLM(str(folder), dtype="float64")
+    documents = [["a = ", Blank(max_tokens=4), CODE], ["a", Blank(max_tokens=2), "b;", Blank(max_tokens=2), "\n"]]
+    documents.append([WORDS, Blank(max_tokens=3), CODE, Blank(max_tokens=4)])
+    together = [fill(llm, document, lengths=lengths) for document in documents]
+
+    class Plain:
+        """Keys and values of one row that forgets everything between two canvases."""
+
+        def __init__(self, model: Any, capacity: int, rows: int, width: int) -> None:
+            self._model, self._capacity = model, capacity
+
+        def hold(self, prompt: list[int]) -> int:
+            return 0
+
+        def run(self, program: Any) -> Any:
+            return drive(run_one_by_one(program), self._model, self._model.new_kv(1, self._capacity))
+
+    monkeypatch.setattr("mezzotint.llm.infill.Rows", Plain)
+    assert [fill(llm, document, lengths=lengths) for document in documents] == together
 
 
 def test_a_blank_may_stand_at_either_end_and_be_all_there_is(llm: LLM) -> None:
@@ -222,11 +294,18 @@ def test_what_lies_beyond_the_canvas_is_quoted_with_hints_to_a_model_that_is_ask
     ],
 )
 def test_options_that_no_blank_uses_are_refused(
-    llm: LLM, forwards: list[str], params: SamplingParams, how: Any, told: str
+    llm: LLM, shared: list[tuple[str, int]], params: SamplingParams, how: Any, told: str
 ) -> None:
     with pytest.raises(ValueError, match=told):
         fill(llm, ["a", Blank(max_tokens=3), "b"], params, **how)
-    assert not forwards
+    assert not shared
+
+
+def test_a_grammar_inside_a_blank_is_not_offered(llm: LLM) -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'grammar'"):
+        llm.infill(["a", Blank(), "b"], grammar=llm.grammars.from_regex("a"))  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'grammar'"):
+        Blank(grammar=llm.grammars.from_regex("a"))  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize(
@@ -246,8 +325,8 @@ def test_options_that_no_blank_uses_are_refused(
     ],
 )
 def test_documents_that_cannot_be_filled_are_refused_before_any_work(
-    llm: LLM, forwards: list[str], document: Any, how: Any, told: str
+    llm: LLM, shared: list[tuple[str, int]], document: Any, how: Any, told: str
 ) -> None:
     with pytest.raises(ValueError, match=told):
         fill(llm, document, **how)
-    assert not forwards
+    assert not shared

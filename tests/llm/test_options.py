@@ -25,6 +25,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"threads": 1.5}, "threads is 1.5; give a whole number from 1 up"),
     ({"threads": True}, "threads is True; give a whole number from 1 up"),
     ({"threads": "2"}, "threads is '2'; give a whole number from 1 up"),
+    ({"shared": 1}, "shared is 1; give True or False"),
     ({"memory_bytes": 0}, "memory_bytes is 0; give None or at least 1"),
 ]
 

@@ -303,7 +303,7 @@ def test_a_vocabulary_that_no_cache_holds_is_read_in_chunks(monkeypatch: pytest.
     model = random_model(CONFIGS["half of the experts"], torch.float32)
     states = torch.randn(4, 32, generator=torch.Generator().manual_seed(4))
     plain = [model.logits(states), *read(model, states, 0.6, 0.6, uniforms(4))]
-    monkeypatch.setattr(compiled, "_TABLE_BELOW", model.embed_tokens.weight.nbytes)
+    monkeypatch.setattr(compiled, "TABLE_BELOW", model.embed_tokens.weight.nbytes)
     compile_model(model)
     found = [model.logits(states), *read(model, states, 0.6, 0.6, uniforms(4))]
     assert all(torch.equal(a, b) for a, b in zip(found, plain, strict=True))

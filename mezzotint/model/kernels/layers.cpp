@@ -50,7 +50,7 @@ class Forward {
         }
     }
 
-    // Queries of the tokens, and their keys and values into the layer's slots.
+    // Queries of the tokens, and their keys and values into the layer's slots; a drafter's layers have none of their own.
     void project(int64_t index) {
         const Layer& layer = stack.layers[index];
         const Slots& slots = call.slots[index];
@@ -64,6 +64,7 @@ class Forward {
             const int64_t position = call.spans[index].start + t - seats.first_token(index);
             const int64_t at = seats.of(index, layer.kind)[position - seats.first(index, layer.kind)];
             for (int64_t head = 0; head < stack.heads; head++) turn(layer, heads, head, position, queries + head * size);
+            if (layer.qkv.out == stack.heads * size) continue;
             for (int64_t head = 0; head < layer.kv_heads; head++) {
                 const int64_t slot = slots.at(row, head, at);
                 turn(layer, heads, first_key + head, position, slots.k + slot);
