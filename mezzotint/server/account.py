@@ -39,12 +39,11 @@ def count_usage(completions: Sequence[Completion], thoughts: int = 0) -> dict[st
     }
 
 
-def tell_metrics(completions: Sequence[Completion], clock: Clock, arm: str) -> dict[str, Any]:
-    """What the answers of one request took; of several the sums, and the times of the slowest.
+def tell_metrics(receipts: Sequence[Receipt], clock: Clock, name: str) -> dict[str, Any]:
+    """What the answers of one request took; of several the sums, and the times of the slowest. name: the model's.
 
     Source: contract 9; the first four names are vLLM's.
     """
-    receipts = [each.receipt for each in completions]
     slowest = max(receipts, key=lambda receipt: receipt.queue_s + receipt.prefill_s + receipt.generation_s)
     written = sum(receipt.output_tokens for receipt in receipts)
     spent_s = slowest.prefill_s + slowest.generation_s
@@ -54,7 +53,7 @@ def tell_metrics(completions: Sequence[Completion], clock: Clock, arm: str) -> d
         "generation_time_ms": _ms(spent_s),
         "tokens_per_second": round(written / spent_s, 1) if spent_s > 0 else None,
         "diffusion": _tell_forwards(receipts),
-        "route": {"arm": arm, "decoder": receipts[0].decoder, "attempts": 1},
+        "route": {"arm": f"{name}:{receipts[0].decoder}", "decoder": receipts[0].decoder, "attempts": 1},
     }
 
 

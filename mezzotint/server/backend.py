@@ -29,6 +29,7 @@ from mezzotint.text.document import Blank
 from mezzotint.text.grammar import Grammars
 from mezzotint.text.prompt import Prompt
 from mezzotint.text.tokenizer import Tokenizer
+from mezzotint.types import Receipt
 
 T = TypeVar("T")
 _PACE = 0.1  # weight of the newest interval between two answers
@@ -58,6 +59,7 @@ class Backend:
         self._ids, self._lock = count(), Lock()
         self.open = 0  # requests that were taken and have not ended
         self.is_ready = False
+        self.on_answer: Callable[[Receipt], None] = lambda receipt: None
         self._pace_s, self._ended_s = 0.0, time.monotonic()
 
     def start(self) -> None:
@@ -75,16 +77,24 @@ class Backend:
     def _grammars(self) -> Grammars:
         return Grammars(self.tokenizer)
 
+    def encode(self, prompt: Prompt) -> list[int]:
+        """Ids of a prompt. Raises: ApiError."""
+        try:
+            return self.checkpoint.encode(prompt)
+        except ValueError as error:
+            raise refuse(error, frozenset({"messages", "prompt", "tools"})) from error
+
+    def arm(self, job: Job) -> str:
+        """Who answers a job, as it can be named."""
+        return f"{self.name}:{job.options.get('decoder', 'diffusion')}"
+
     async def accept(self, job: Job) -> Asked:
         """Read a job, before anything is answered. Raises: ApiError naming what is wrong with it, and the remedy."""
         return await asyncio.to_thread(self._accept, job)
 
     def _accept(self, job: Job) -> Asked:
         limits, config = self.checkpoint.limits, self.config
-        try:
-            ids = self.checkpoint.encode(job.prompt)
-        except ValueError as error:
-            raise refuse(error, frozenset({"messages", "prompt", "tools"})) from error
+        ids = self.encode(job.prompt)
         if config.max_prompt_tokens is not None and len(ids) > config.max_prompt_tokens:
             told = f"the prompt has {len(ids)} tokens, and this server takes {config.max_prompt_tokens}; shorten it"
             raise ApiError(400, told, code="context_length_exceeded")
@@ -137,7 +147,9 @@ class Backend:
                                 yield told
                         case Done(receipt=paid):
                             spent = Spent(paid.cached_tokens, paid.queue_s, paid.prefill_s, paid.generation_s)
-                            yield fold.complete(spent)
+                            completion = fold.complete(spent)
+                            self.on_answer(completion.receipt)
+                            yield completion
                         case Failed():
                             raise explain(outcome)
         except UnavailableError as error:

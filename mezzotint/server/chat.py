@@ -93,7 +93,7 @@ async def stream_chat(
                         if len(ended) < job.n:
                             yield head.chunk(choices=[last])
     answers = [ended[index] for index in range(job.n)]
-    costs = {"metrics": tell_metrics(answers, clock, head.model)}
+    costs = {"metrics": tell_metrics([each.receipt for each in answers], clock, backend.name)}
     if any(talk.faults for talk in talks):
         costs["metrics"]["faults"] = [fault for talk in talks for fault in talk.faults]
     yield head.chunk(choices=[last], **costs)

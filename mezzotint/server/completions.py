@@ -14,7 +14,7 @@ from mezzotint.server.merge import merge
 from mezzotint.server.talk import spell
 from mezzotint.text.document import Blank
 from mezzotint.text.tokenizer import Tokenizer
-from mezzotint.types import Score
+from mezzotint.types import Receipt, Score
 
 
 def head_of(model: str) -> Head:
@@ -57,10 +57,10 @@ async def stream_completions(
                         if len(ended) < len(each):
                             yield head.chunk(choices=[last])
     answers = [ended[index] for index in range(len(each))]
-    costs = {"metrics": tell_metrics(answers, clock, head.model)}
+    costs = {"metrics": tell_metrics([each.receipt for each in answers], clock, backend.name)}
     yield head.chunk(choices=[last], **costs)
     if usage:
-        yield head.chunk(choices=[], usage=_usage(answers, job.n), **costs)
+        yield head.chunk(choices=[], usage=_usage([each.receipt for each in answers], job.n), **costs)
 
 
 async def stream_suffix(
@@ -73,13 +73,10 @@ async def stream_suffix(
     clock.note_first()
     [middle] = filled.middles
     yield head.chunk(choices=[_choice(0, middle.text)])
-    completion = Completion(
-        text=middle.text, token_ids=[], finish_reason=middle.finish_reason, receipt=filled.receipt
-    )
-    costs = {"metrics": tell_metrics([completion], clock, head.model)}
+    costs = {"metrics": tell_metrics([filled.receipt], clock, backend.name)}
     yield head.chunk(choices=[_choice(0, "", reason=middle.finish_reason)], **costs)
     if usage:
-        yield head.chunk(choices=[], usage=_usage([completion], 1), **costs)
+        yield head.chunk(choices=[], usage=_usage([filled.receipt], 1), **costs)
 
 
 async def fold_completions(chunks: AsyncIterable[Chunk]) -> dict[str, Any]:
@@ -152,13 +149,12 @@ def _join(first: dict[str, Any] | None, second: dict[str, Any] | None, *, is_ech
     return {key: [*first[key], *second[key]] for key in first}
 
 
-def _usage(answers: Sequence[Completion], n: int) -> dict[str, Any]:
-    prompt = sum(each.receipt.prompt_tokens for each in answers[::n])
-    written = sum(each.receipt.output_tokens for each in answers)
-    cached = sum(each.receipt.cached_tokens for each in answers[::n])
+def _usage(receipts: Sequence[Receipt], n: int) -> dict[str, Any]:
+    prompt = sum(each.prompt_tokens for each in receipts[::n])
+    written = sum(each.output_tokens for each in receipts)
     return {
         "prompt_tokens": prompt,
         "completion_tokens": written,
         "total_tokens": prompt + written,
-        "prompt_tokens_details": {"cached_tokens": cached},
+        "prompt_tokens_details": {"cached_tokens": sum(each.cached_tokens for each in receipts[::n])},
     }

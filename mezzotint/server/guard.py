@@ -5,7 +5,7 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any
 
 from limits import parse
@@ -26,9 +26,9 @@ _LOG = logging.getLogger("mezzotint.access")
 class Guard:
     """An ASGI application before another one."""
 
-    def __init__(self, app: ASGIApp, config: ServerConfig) -> None:
-        """Raises: ValueError for a rate that cannot be read."""
-        self._app, self._config = app, config
+    def __init__(self, app: ASGIApp, config: ServerConfig, count: Callable[[str, int], None]) -> None:
+        """count: told the path and status of every request. Raises: ValueError for a rate that cannot be read."""
+        self._app, self._config, self._count = app, config, count
         self._keys = [key.encode() for key in config.api_keys]
         self._rate = None if config.rate is None else _read_rate(config.rate)
         self._limiter = MovingWindowRateLimiter(MemoryStorage())
@@ -62,6 +62,8 @@ class Guard:
         finally:
             told: MutableMapping[str, Any] = {"request_id": id, "method": scope["method"], "path": scope["path"]}
             told |= {"status": status, "ms": round((time.perf_counter() - started) * 1000, 3)}
+            route = scope.get("route")  # of paths that are not ours there may be any number
+            self._count("other" if route is None else route.path, status)
             _LOG.info("request", extra={"told": told | scope["state"].get("told", {})})
 
     def _admit(self, method: str, path: str, headers: Headers) -> None:

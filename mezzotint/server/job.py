@@ -11,6 +11,7 @@ from mezzotint.server.protocol import (
     ChatBody,
     CompletionBody,
     DiffusionOptions,
+    InfillBody,
     RouteOptions,
     Sampled,
     StructuredOutputs,
@@ -95,9 +96,28 @@ def read_completion(body: CompletionBody, served: str) -> list[Job]:
         "write": _read_structured(body.structured_outputs),
         **_common(body),
     }
+    if body.echo and body.stream:
+        raise ApiError(400, "echo is given with stream; ask for the whole reply, or write the prompt yourself", param="echo")
     if body.suffix:
-        raise ApiError(400, "suffix is given; a document with a blank is filled at /v1/infill", param="suffix")
+        _check_suffix(body)
     return [Job(prompt=prompt, **common) for prompt in list_texts(body.prompt)]
+
+
+def _check_suffix(body: CompletionBody) -> None:
+    """What fills a blank has no use for what shapes a whole answer."""
+    unused = "echo logprobs stop structured_outputs min_tokens ignore_eos".split()
+    for name in unused:
+        if getattr(body, name):
+            raise ApiError(400, f"{name} is given with suffix, and a blank has no use for it; drop one", param=name)
+    if not isinstance(body.prompt, str) or (body.n or 1) > 1:
+        raise ApiError(400, "suffix is given with several prompts, token ids or answers; send one text", param="suffix")
+
+
+def read_infill(body: InfillBody, served: str) -> Job:
+    """Take a document's options over. Raises: ApiError naming field, value and remedy."""
+    options = {name: getattr(body, name) for name in ("temperature", "seed") if getattr(body, name) is not None}
+    options = shape(served, body.model, body.x_diffusion, None, options)
+    return Job(prompt="", options=options, max_tokens=body.max_tokens)
 
 
 def list_texts(prompt: str | Sequence[Any]) -> list[Prompt]:
