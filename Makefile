@@ -40,8 +40,9 @@ experiment: .venv/tests ## vary the training recipe for about 100 minutes, and w
 soak: .venv/tests ## serve mixed requests for MINUTES (20) and check every answer
 	$(PY) -m benchmarks.soak --minutes $(MINUTES)
 
-docs: .venv/package ## write docs/cli.md from the commands
+docs: .venv/package ## write docs/cli.md from the commands, and the fields of docs/serving.md
 	$(PY) -m mezzotint.cli.document > docs/cli.md
+	$(PY) -m mezzotint.server.document docs/serving.md
 
 clean: ## remove .venv and every cache
 	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist *.egg-info

@@ -70,7 +70,7 @@ def read_chat(body: ChatBody, served: str) -> Job:
     thinking = _read_thinking(body, options)
     tools = body.tools or []
     write = _only(_read_format(body.response_format), _read_structured(body.structured_outputs))
-    choice = "none" if not tools else body.tool_choice or "auto"
+    choice = body.tool_choice or ("auto" if tools else "none")
     if choice == "none":
         tools = []
     calls = write_calls(tools, choice, parallel=body.parallel_tool_calls is not False, thinking=thinking)
