@@ -155,7 +155,8 @@ def constrain_canvas(
         open_ = _follow(_Open(state.canvas[0], reading.soft), settled, guide, noise)
         doubts += [0.0] * (len(settled) - len(doubts))
         state, soft = state._replace(canvas=open_.canvas[None]), open_.soft
-        yield Draft(block, state.step, open_.canvas.tolist(), [offset < len(settled) for offset in range(width)])
+        is_settled = [offset < len(settled) for offset in range(width)]
+        yield Draft(block, state.step, open_.canvas.tolist(), is_settled, masked.entropy.tolist())
     return Settled(settled, state.step, tuple(doubts))
 
 

@@ -285,4 +285,5 @@ def _doubts(state: CanvasState, tokens: list[int]) -> tuple[float, ...]:
 
 
 def _draft(block: int, state: CanvasState) -> Draft:
-    return Draft(block, state.step, state.output[0].tolist(), state.accepted[0].tolist())
+    assert state.entropy is not None  # a step has been taken
+    return Draft(block, state.step, state.output[0].tolist(), state.accepted[0].tolist(), state.entropy[0].tolist())

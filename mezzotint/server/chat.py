@@ -112,6 +112,7 @@ def tell_draft(event: DraftEvent, text: str) -> dict[str, Any]:
         "text": text,
         "tokens": event.token_ids,
         "accepted": event.accepted,
+        "entropy": event.entropy and [round(nats, 3) for nats in event.entropy],
     }
 
 
