@@ -72,6 +72,8 @@ class _Engine(Collector):
         used = stats.full.used / max(1, sum(stats.full))
         yield from _gauges("mezzotint_", stats, used)
         counted = {
+            "submitted_requests": (stats.submitted, "Requests that the engine took."),
+            "finished_requests": (stats.finished, "Those that have their answer."),
             "engine_steps": (stats.steps, "Steps that ran a forward."),
             "encodes": (stats.encodes.forwards, "Causal forwards."),
             "denoises": (stats.denoises.forwards, "Denoise forwards."),

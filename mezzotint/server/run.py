@@ -47,7 +47,8 @@ class _Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._backend.is_ready = False
-        super().handle_exit(sig, frame)
+        self.force_exit = self.should_exit  # told twice, it does not wait; uvicorn's own way would end by the signal
+        self.should_exit = True
 
 
 class _Lines(logging.Formatter):
