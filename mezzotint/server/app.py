@@ -59,7 +59,16 @@ def make_app(backend: Backend) -> FastAPI:
     app.exception_handler(RequestValidationError)(_tell_invalid)
     app.exception_handler(HTTPException)(_tell_http)
     app.exception_handler(Exception)(_tell_bug)
+    _name_models(app, backend.names)
     return app
+
+
+def _name_models(app: FastAPI, names: list[str]) -> None:
+    """Say in the schema which models there are."""
+    schema = app.openapi()
+    for part in schema["components"]["schemas"].values():
+        if "model" in part.get("properties", {}):
+            part["properties"]["model"] |= {"examples": names}
 
 
 async def _tell_error(_request: Request, error: Exception) -> Response:

@@ -25,6 +25,7 @@ from mezzotint.llm.infill import Infilled, infill
 from mezzotint.server.config import ServerConfig
 from mezzotint.server.errors import ApiError, explain, refuse
 from mezzotint.server.job import FIELDS, Job
+from mezzotint.server.target import DECODERS
 from mezzotint.text.document import Blank
 from mezzotint.text.grammar import Grammars
 from mezzotint.text.prompt import Prompt
@@ -76,6 +77,13 @@ class Backend:
     @cached_property
     def _grammars(self) -> Grammars:
         return Grammars(self.tokenizer)
+
+    @property
+    def names(self) -> list[str]:
+        """What clients may call the model: its name, alone and with each decoder that it knows."""
+        has_canvas = self.checkpoint.model.config.family == "diffusion_gemma"
+        lacking = {"mtp": self.checkpoint.drafter is None, "diffusion": not has_canvas, "verified": not has_canvas}
+        return [self.name, *(f"{self.name}:{decoder}" for decoder in DECODERS if not lacking.get(decoder))]
 
     def encode(self, prompt: Prompt) -> list[int]:
         """Ids of a prompt. Raises: ApiError."""

@@ -14,7 +14,8 @@ from mezzotint.server.account import Clock, count_usage, tell_metrics
 from mezzotint.server.backend import Backend
 from mezzotint.server.job import Job
 from mezzotint.server.merge import merge
-from mezzotint.server.talk import Said, Talk, name_call, tell_scores
+from mezzotint.server.talk import Said, Talk, name_call, spell, tell_scores
+from mezzotint.text.tokenizer import Tokenizer
 
 Chunk = dict[str, Any]
 
@@ -73,8 +74,7 @@ async def stream_chat(
                 match event:
                     case DraftEvent():
                         if job.drafts:
-                            told = tell_draft(event, tokenizer.decode(event.token_ids, keep_control=True))
-                            yield head.chunk(choices=[_choice(index, {})], x_diffusion=told)
+                            yield head.chunk(choices=[_choice(index, {})], x_diffusion=tell_draft(event, tokenizer))
                     case BlockEvent():
                         clock.note_first()
                         before = talk.calls
@@ -102,15 +102,19 @@ async def stream_chat(
         yield head.chunk(choices=[], usage=count_usage(answers, thoughts), **costs)
 
 
-def tell_draft(event: DraftEvent, text: str) -> dict[str, Any]:
-    """What a canvas would say now, for whoever watches it; it is no content and may change."""
+def tell_draft(event: DraftEvent, tokenizer: Tokenizer) -> dict[str, Any]:
+    """What a canvas would say now, for whoever watches it; it is no content and may change.
+
+    pieces: the text of each token, control tokens by name; bytes that are no character alone read as U+FFFD.
+    """
     return {
         "block": event.block,
         "step": event.step,
         "step_budget": event.step_budget,
         "progress": f"denoising {event.step} of {event.step_budget}",
-        "text": text,
+        "text": tokenizer.decode(event.token_ids, keep_control=True),
         "tokens": event.token_ids,
+        "pieces": [spell(id, tokenizer).decode(errors="replace") for id in event.token_ids],
         "accepted": event.accepted,
         "entropy": event.entropy and [round(nats, 3) for nats in event.entropy],
     }

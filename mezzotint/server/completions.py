@@ -41,8 +41,7 @@ async def stream_completions(
                 match event:
                     case DraftEvent():
                         if job.drafts:
-                            told = tell_draft(event, tokenizer.decode(event.token_ids, keep_control=True))
-                            yield head.chunk(choices=[_choice(index, "")], x_diffusion=told)
+                            yield head.chunk(choices=[_choice(index, "")], x_diffusion=tell_draft(event, tokenizer))
                     case BlockEvent():
                         clock.note_first()
                         scores = _tell(event.token_ids, event.scores, tokenizer, offsets[index])

@@ -5,7 +5,6 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from mezzotint.llm.checkpoint import Checkpoint
 from mezzotint.server import chat, completions, responses
 from mezzotint.server.account import Clock, tell_metrics
 from mezzotint.server.backend import Backend
@@ -26,9 +25,15 @@ from mezzotint.server.protocol import (
 )
 from mezzotint.server.reply import reply, reply_json, until_gone
 from mezzotint.server.sse import DONE, write_event
-from mezzotint.server.target import DECODERS, read_target
+from mezzotint.server.target import read_target
 from mezzotint.text.document import Blank
 from mezzotint.text.prompt import Chat, Prompt
+
+
+class Figures(Response):
+    """Prometheus' text form."""
+
+    media_type = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def make_router(backend: Backend, metrics: Metrics, started: int) -> APIRouter:
@@ -145,8 +150,7 @@ def _add_state(router: APIRouter, backend: Backend, metrics: Metrics, started: i
     @router.get("/v1/models")
     async def models() -> Response:
         """The model, alone and with each decoder that it knows."""
-        names = [backend.name, *(f"{backend.name}:{decoder}" for decoder in _decoders(backend.checkpoint))]
-        return reply_json({"object": "list", "data": [_model(name, backend, started) for name in names]})
+        return reply_json({"object": "list", "data": [_model(name, backend, started) for name in backend.names]})
 
     @router.get("/v1/models/{name:path}")
     async def model(name: str) -> Response:
@@ -165,10 +169,10 @@ def _add_state(router: APIRouter, backend: Backend, metrics: Metrics, started: i
         """Whether requests are taken."""
         return reply_json({"status": "ready" if backend.is_ready else "not ready"}, 200 if backend.is_ready else 503)
 
-    @router.get("/metrics")
+    @router.get("/metrics", response_class=Figures)
     def scrape() -> Response:
         """Figures for Prometheus."""
-        return Response(metrics.write(), media_type="text/plain; version=0.0.4; charset=utf-8")
+        return Figures(metrics.write())
 
 
 async def _accept(backend: Backend, job: Job) -> Any:
@@ -189,12 +193,6 @@ def _one_prompt(prompt: str | None, messages: Any, tools: Any = None) -> Prompt:
     if (prompt is None) == (messages is None):
         raise ApiError(400, "give one of prompt and messages", param="prompt")
     return Chat(messages=read_history(messages), tools=tools or []) if prompt is None else prompt
-
-
-def _decoders(checkpoint: Checkpoint) -> list[str]:
-    has_canvas = checkpoint.model.config.family == "diffusion_gemma"
-    lacking = {"mtp": checkpoint.drafter is None, "diffusion": not has_canvas, "verified": not has_canvas}
-    return [decoder for decoder in DECODERS if not lacking.get(decoder)]
 
 
 def _model(name: str, backend: Backend, started: int) -> dict[str, Any]:
