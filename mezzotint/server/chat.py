@@ -96,7 +96,7 @@ async def stream_chat(
     costs = {"metrics": tell_metrics([each.receipt for each in answers], clock, backend.name)}
     if any(talk.faults for talk in talks):
         costs["metrics"]["faults"] = [fault for talk in talks for fault in talk.faults]
-    yield head.chunk(choices=[last], **costs)
+    yield head.chunk(choices=[last], **({} if usage else costs))
     if usage:
         thoughts = sum(talk.thoughts for talk in talks)
         yield head.chunk(choices=[], usage=count_usage(answers, thoughts), **costs)

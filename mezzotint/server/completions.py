@@ -57,7 +57,7 @@ async def stream_completions(
                             yield head.chunk(choices=[last])
     answers = [ended[index] for index in range(len(each))]
     costs = {"metrics": tell_metrics([each.receipt for each in answers], clock, backend.name)}
-    yield head.chunk(choices=[last], **costs)
+    yield head.chunk(choices=[last], **({} if usage else costs))
     if usage:
         yield head.chunk(choices=[], usage=_usage([each.receipt for each in answers], job.n), **costs)
 
@@ -73,7 +73,7 @@ async def stream_suffix(
     [middle] = filled.middles
     yield head.chunk(choices=[_choice(0, middle.text)])
     costs = {"metrics": tell_metrics([filled.receipt], clock, backend.name)}
-    yield head.chunk(choices=[_choice(0, "", reason=middle.finish_reason)], **costs)
+    yield head.chunk(choices=[_choice(0, "", reason=middle.finish_reason)], **({} if usage else costs))
     if usage:
         yield head.chunk(choices=[], usage=_usage([filled.receipt], 1), **costs)
 

@@ -11,6 +11,7 @@ from mezzotint.server.backend import Backend
 from mezzotint.server.errors import ApiError
 from mezzotint.server.history import read_history
 from mezzotint.server.job import Job, read_chat, read_completion, read_infill
+from mezzotint.server.pages import make_pages
 from mezzotint.server.prometheus import Metrics
 from mezzotint.server.protocol import (
     BlankBody,
@@ -43,6 +44,7 @@ def make_router(backend: Backend, metrics: Metrics, started: int) -> APIRouter:
     _add_canvas(router, backend)
     _add_tokens(router, backend)
     _add_state(router, backend, metrics, started)
+    router.include_router(make_pages())
     return router
 
 

@@ -58,13 +58,14 @@ def served() -> Iterator[Served]:
 def run() -> Callable[..., str]:
     """Run a program of a client's venv. Returns: what it printed, errors too."""
 
-    def run_program(client: str, *command: str, timeout_s: float = 240, **environment: str) -> str:
+    def run_program(client: str, *command: str, folder: Path = ROOT, timeout_s: float = 240, **environment: str) -> str:
         program = CLIENTS / client / "bin" / command[0]
         assert program.is_file(), f"{program} is missing; run `make e2e`"
         plain = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ}
         done = subprocess.run(
             [str(program), *command[1:]],
             env=plain | {"OMP_NUM_THREADS": "1"} | environment,
+            cwd=folder,
             capture_output=True,
             text=True,
             timeout=timeout_s,

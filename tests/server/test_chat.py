@@ -96,6 +96,8 @@ def test_content_is_told_once_it_is_final_and_drafts_apart(http: httpx2.Client) 
     assert not any("x_diffusion" in chunk for chunk in plain)
     steps = drafted[-1]["metrics"]["diffusion"]["denoise_steps"]
     assert [draft["step"] for draft in drafts] == list(range(1, steps[0] + 1))
+    assert all("".join(draft["pieces"]) == draft["text"] for draft in drafts)
+    assert all(len(draft["pieces"]) == len(draft["tokens"]) == len(draft["accepted"]) for draft in drafts)
     assert drafts[0]["progress"] == f"denoising 1 of {drafts[0]['step_budget']}"
     rest = [chunk["choices"] for chunk in drafted if "x_diffusion" not in chunk]
     assert rest == [chunk["choices"] for chunk in plain]
