@@ -9,7 +9,9 @@ INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check --constraint
 CODE := $(wildcard mezzotint benchmarks examples)
 SOURCES := $(CODE) tests
 
-.PHONY: help demo test check bench concurrency report experiment soak docs clean
+CLIENTS := $(basename $(notdir $(wildcard tests/e2e/clients/*.txt)))
+
+.PHONY: help demo test check bench concurrency report experiment soak load e2e docs clean
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
 
@@ -40,11 +42,19 @@ experiment: .venv/tests ## vary the training recipe for about 100 minutes, and w
 soak: .venv/tests ## serve mixed requests for MINUTES (20) and check every answer
 	$(PY) -m benchmarks.soak --minutes $(MINUTES)
 
-docs: .venv/package ## write docs/cli.md from the commands
+load: .venv/tests ## serve four times the requests that can be answered, some of them rude, then kill the server
+	$(PY) -m benchmarks.overhead
+	$(PY) -m benchmarks.load
+
+e2e: .venv/tests $(CLIENTS:%=.venv-e2e/%/made) ## ask a server as real clients do, each from a venv of its own
+	MEZZOTINT_E2E=1 $(PY) -m pytest -q tests/e2e
+
+docs: .venv/package ## write docs/cli.md from the commands, and the fields of docs/serving.md
 	$(PY) -m mezzotint.cli.document > docs/cli.md
+	$(PY) -m mezzotint.server.document docs/serving.md
 
 clean: ## remove .venv and every cache
-	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist *.egg-info
+	rm -rf .venv .venv-e2e .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist *.egg-info
 
 .venv/made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
@@ -60,4 +70,16 @@ clean: ## remove .venv and every cache
 
 .venv/tests: .venv/package
 	$(INSTALL) --editable '.[test]'
+	@touch $@
+
+# uv installs them in seconds, where pip takes minutes.
+.venv-e2e/uv: .venv/made
+	$(PYTHON) -m venv .venv-e2e/tools
+	.venv-e2e/tools/bin/python -m pip install --quiet --disable-pip-version-check uv==0.13.9
+	@touch $@
+
+.venv-e2e/%/made: tests/e2e/clients/%.txt .venv-e2e/uv
+	$(PYTHON) -m venv --clear .venv-e2e/$*
+	.venv-e2e/tools/bin/uv pip install --quiet --python .venv-e2e/$*/bin/python --requirements $<
+	@if [ $* = aiperf ]; then .venv-e2e/tools/bin/uv pip install --quiet --python .venv-e2e/aiperf/bin/python --no-deps ./plugins/aiperf; fi
 	@touch $@

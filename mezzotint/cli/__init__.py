@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from mezzotint import __version__
-from mezzotint.cli import chat, choose, drafter, evaluate, generate, infill, models, train
+from mezzotint.cli import batch, chat, choose, drafter, evaluate, generate, infill, models, serve, train
 from mezzotint.cli.errors import Verbs
 
 app = typer.Typer(cls=Verbs, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -35,6 +35,8 @@ app.command("generate")(generate.generate)
 app.command("chat")(chat.chat)
 app.command("infill")(infill.infill)
 app.command("choose")(choose.choose)
+app.command("serve")(serve.serve)
+app.command("batch")(batch.batch)
 app.command("models")(models.models)
 app.add_typer(recipes, name="train")
 app.command("evaluate")(evaluate.evaluate)

@@ -159,7 +159,7 @@ def constrain_canvas(
         open_ = _follow(open_, prefix, guide, noise)
         state, soft = state._replace(canvas=open_.canvas[None]), open_.soft
         is_settled = [offset < len(prefix.tokens) for offset in range(width)]
-        yield Draft(block, state.step, open_.canvas.tolist(), is_settled)
+        yield Draft(block, state.step, open_.canvas.tolist(), is_settled, masked.reading.entropy.tolist())
     return Settled(prefix.tokens, state.step, tuple(prefix.doubts))
 
 

@@ -288,4 +288,5 @@ def find_doubts(state: CanvasState, tokens: list[int]) -> tuple[float, ...]:
 
 def tell_draft(block: int, state: CanvasState) -> Draft:
     """A canvas between steps as an event."""
-    return Draft(block, state.step, state.output[0].tolist(), state.accepted[0].tolist())
+    assert state.entropy is not None  # a step has been taken
+    return Draft(block, state.step, state.output[0].tolist(), state.accepted[0].tolist(), state.entropy[0].tolist())

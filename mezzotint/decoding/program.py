@@ -82,12 +82,16 @@ class Prefilled(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """A canvas after `step` steps: what it would emit now, and what it accepted; both may still change."""
+    """A canvas after `step` steps: what it would emit now, and what it accepted; both may still change.
+
+    entropy: how unsure the step was of each position, in nats, where it is told.
+    """
 
     block: int
     step: int
     tokens: list[int]
     accepted: list[bool]
+    entropy: list[float] | None = None
 
 
 class Block(NamedTuple):

@@ -13,12 +13,14 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from concurrent.futures import Future
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from mezzotint.engine.engine import Engine
 from mezzotint.engine.mailbox import Letter, Mailbox
 from mezzotint.engine.request import Done, Failed, Outcome, Request, Told, UnavailableError
 from mezzotint.engine.stats import Stats
+
+Answer = TypeVar("Answer")
 
 _DRAFTS = 32  # that wait for a reader before the oldest are dropped
 
@@ -79,6 +81,24 @@ class Service:
         except UnavailableError:
             return self._engine.stats()
         return told.result()
+
+    def call(self, function: Callable[[], Answer]) -> "Future[Answer]":
+        """Run something on the stepping thread, between two steps: it alone uses the model meanwhile.
+
+        Returns: what will hold its answer, or what it raised. Raises: UnavailableError if the service is stopped.
+        """
+        told: Future[Answer] = Future()
+
+        def run() -> None:
+            if not told.set_running_or_notify_cancel():
+                return
+            try:
+                told.set_result(function())
+            except Exception as error:
+                told.set_exception(error)
+
+        self._send(run)
+        return told
 
     def drain(self) -> None:
         """Take no more requests, and wait until all that were taken have ended."""

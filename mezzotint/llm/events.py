@@ -7,13 +7,17 @@ from mezzotint.types import FinishReason, Receipt, Score
 
 
 class DraftEvent(NamedTuple):
-    """A canvas after one denoising step of `step_budget`; tokens and text may still change."""
+    """A canvas after one denoising step of `step_budget`; tokens and text may still change.
+
+    entropy: how unsure the step was of each position, in nats, where it is told.
+    """
 
     block: int
     step: int
     step_budget: int
     token_ids: list[int]
     accepted: list[bool]
+    entropy: list[float] | None = None
 
 
 class BlockEvent(NamedTuple):

@@ -51,7 +51,7 @@ class Fold:
                 self._prompt_scores = event.scores
                 return []
             case program.Draft():
-                return [DraftEvent(event.block, event.step, self._budget, event.tokens, event.accepted)]
+                return [DraftEvent(event.block, event.step, self._budget, *event[2:])]
             case program.Block():
                 return [self._settle(event)]
             case program.Finished():
