@@ -1,4 +1,4 @@
-"""`make load`: a server with lab under four times the requests that it can answer, some of them rude; then it is killed.
+"""`make load`: a server with lab under four times the requests that it can answer, some rude; then it is killed.
 
     python -m benchmarks.load                 # 2,000 requests
     python -m benchmarks.load --n 200         # a short trial
@@ -131,7 +131,7 @@ async def _take_turns(http: httpx2.AsyncClient, lane: int, rng: random.Random) -
 async def _overload(
     server: Server, http: httpx2.AsyncClient, kinds: Sequence[str], rate: float, rng: random.Random
 ) -> tuple[list[Ended], list[Ended]]:
-    """Send requests at a rate; memory is noted after the first third. Returns: what became of that third, and others."""
+    """Send requests at a rate; memory is noted after a third. Returns: what became of that third, and of the others."""
     started, tasks = time.perf_counter(), []
     for at, kind in enumerate(kinds):
         await asyncio.sleep(max(0.0, started + at / rate - time.perf_counter()))
@@ -199,13 +199,22 @@ def report(
     submitted, finished = (server.figure(f"mezzotint_{name}_requests_total") for name in ("submitted", "finished"))
     failed = server.figure("mezzotint_failed_requests_total")
     print(run_table(describe_run(arguments, "load")))
-    print("", markdown_table(["request", "what became of it", "n"], [[*key, str(n)] for key, n in sorted(counts.items())]), sep="\n")
+    print(
+        "",
+        markdown_table(["request", "what became of it", "n"], [[*key, str(n)] for key, n in sorted(counts.items())]),
+        sep="\n",
+    )
     rows = [
         ["answers alone, p50 and p95", f"{median(alone):.3f} s, {alone_p95:.3f} s", "", str(len(alone))],
         [f"service rate, {ROWS} at once", f"{rate:.2f} /s", "", str(PACE)],
         ["answers under overload, p50", f"{median(taken):.2f} s", "", str(len(taken))],
         ["p95", f"{p95:.2f} s", f"≤ {allowed:.2f} s", str(len(taken))],
-        ["memory after a third, at the end", f"{server.started_s / 2**20:.0f}, {grown / 2**20:.0f} MiB", "< 5 % more", ""],
+        [
+            "memory after a third, at the end",
+            f"{server.started_s / 2**20:.0f}, {grown / 2**20:.0f} MiB",
+            "< 5 % more",
+            "",
+        ],
         ["taken by the engine: finished + failed", f"{submitted:.0f}: {finished:.0f} + {failed:.0f}", "equal", ""],
     ]
     print("", markdown_table(["figure", "value", "asked for", "n"], rows), sep="\n")
@@ -229,7 +238,9 @@ async def kill_and_start(server: Server) -> list[str]:
     async with httpx2.AsyncClient(base_url=server.url, timeout=30) as http:
         again = await ask(http, "whole", 1, random.Random(0))
     outcomes = Counter(each.outcome for each in ended)
-    print("", f"Killed amid 4 streams, whose readers saw {dict(outcomes)}; ready again after {ready_s:.1f} s.", sep="\n")
+    print(
+        "", f"Killed amid 4 streams, whose readers saw {dict(outcomes)}; ready again after {ready_s:.1f} s.", sep="\n"
+    )
     faults = [f"ready {ready_s:.1f} s after a kill, more than {READY_S:g}"] * (ready_s > READY_S)
     return faults + ["no answer after the restart"] * (again.outcome != "answered")
 

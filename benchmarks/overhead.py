@@ -54,9 +54,7 @@ class NullBackend(Backend):
 
 def main(arguments: Sequence[str]) -> int:
     """Measure, print Markdown. Returns: 1 if a limit is missed."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.overhead", description=(__doc__ or "").splitlines()[0]
-    )
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.overhead", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--n", type=int, default=300, help="requests of each kind")
     options = parser.parse_args(arguments)
     if options.n < 20:

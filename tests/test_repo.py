@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "model": "types",
     "engine": "types, decoding, model",
     "llm": "types, text, decoding, model, engine",
-    "server": "types, text, engine",
+    "server": "types, text, decoding, engine, llm",
     "router": "types, tasks, server.protocol, server.errors, server.sse",
     "bench": "types, tasks, model.config, server.protocol, llm, router.ledger",
     "evaluate": "types, text, tasks, server.protocol, llm, router.ledger",

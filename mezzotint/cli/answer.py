@@ -16,6 +16,7 @@ from mezzotint.cli.watch import watching
 from mezzotint.decoding.params import SamplingParams
 from mezzotint.decoding.presets import preset
 from mezzotint.llm import LLM, BlockEvent, Completion, DraftEvent, Event, Prompt
+from mezzotint.llm.checkpoint import Checkpoint, load_checkpoint
 from mezzotint.model.locate import BUNDLED
 from mezzotint.model.weights import inspect_checkpoint
 from mezzotint.text.grammar import Grammar
@@ -51,6 +52,20 @@ def set_up(loading: Loading, decoding: Decoding, *, shared: bool = False) -> Set
     llm = LLM(**options | {"model": target.model} | ({"shared": True} if shared else {}))
     _tell_left_out(llm.path)
     return Setup(llm, params)
+
+
+def load_alone(loading: Loading) -> Checkpoint:
+    """Load a checkpoint for whoever brings an engine of his own. Raises: ValueError naming flag, value and remedy."""
+    checkpoint = load_checkpoint(
+        loading.model,
+        dtype=loading.dtype,
+        device=loading.device or "cpu",
+        threads=loading.threads,
+        compiled=bool(loading.compiled),
+        drafter=loading.drafter,
+    )
+    _tell_left_out(checkpoint.path)
+    return checkpoint
 
 
 def _tell_left_out(folder: Path) -> None:

@@ -30,24 +30,19 @@ def batch(
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
+    from mezzotint.cli.answer import load_alone
     from mezzotint.engine.config import EngineConfig
-    from mezzotint.llm.checkpoint import load_checkpoint
     from mezzotint.server import Backend, ServerConfig
     from mezzotint.server.batch import Progress, read_lines, run_batch
 
     lines = read_lines(requests)
     target = choose_target(loading.model, None)
     if target.decoder is not None:
-        raise ValueError(f"model is {loading.model!r}; each line names its decoder, as MODEL:DECODER: name the model alone")
+        raise ValueError(
+            f"model is {loading.model!r}; each line names its decoder, as MODEL:DECODER: name the model alone"
+        )
     os.nice(19)
-    checkpoint = load_checkpoint(
-        target.model,
-        dtype=loading.dtype,
-        device=loading.device or "cpu",
-        threads=loading.threads,
-        compiled=bool(loading.compiled),
-        drafter=loading.drafter,
-    )
+    checkpoint = load_alone(loading)
     config = ServerConfig(max_waiting=16 * at_once, deadline_s=10**9)
     backend = Backend(Path(target.model).name, checkpoint, config, EngineConfig(max_rows=at_once, drafts=False))
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
@@ -60,7 +55,9 @@ def batch(
                 failed = f", {progress.errors} refused or failed" if progress.errors else ""
                 bar.update(task, total=progress.lines, completed=progress.written, description=f"answers{failed}")
 
-            ended = asyncio.run(run_batch(backend, lines, output or requests.with_suffix(".answers.jsonl"), at_once, show))
+            ended = asyncio.run(
+                run_batch(backend, lines, output or requests.with_suffix(".answers.jsonl"), at_once, show)
+            )
     finally:
         backend.stop()
     print(f"{ended.written} of {ended.lines} lines are answered, {ended.errors} of them with an error")

@@ -1,8 +1,8 @@
 """A receipt as objects, `usage` and `metrics`, and as one line; what is counted is said in types."""
 
-from math import isfinite
 from typing import Any
 
+from mezzotint.llm.work import tell_work
 from mezzotint.types import Receipt
 
 
@@ -17,11 +17,9 @@ def metrics(receipt: Receipt, first_text_s: float) -> dict[str, Any]:
 
     first_text_s: seconds from the request to its first final tokens, prefill included. Nothing queues.
     generation_time_ms begins behind prefill; tokens_per_second is output ÷ (prefill + generation).
-    break_even: the acceptance from which a draft of `verified` pays, see Receipt; None for other decoders.
-    An entropy bound that bounds nothing is None: JSON knows no infinity.
     Source: contract 1, 9.
     """
-    total_s, bound = receipt.prefill_s + receipt.generation_s, receipt.entropy_bound
+    total_s = receipt.prefill_s + receipt.generation_s
     return {
         "time_to_first_token_ms": _ms(first_text_s),
         "queue_time_ms": 0.0,
@@ -29,26 +27,7 @@ def metrics(receipt: Receipt, first_text_s: float) -> dict[str, Any]:
         "generation_time_ms": _ms(receipt.generation_s),
         "tokens_per_second": round(receipt.output_tokens / total_s, 1) if total_s else 0.0,
         "seed": receipt.seed,
-        "diffusion": {
-            "semantics": "canvas" if receipt.decoder == "diffusion" else "token",
-            "canvas": receipt.canvas_length,
-            "blocks": len(receipt.denoise_steps),
-            "denoise_steps": list(receipt.denoise_steps),
-            "block_tokens": list(receipt.block_tokens),
-            "forwards": receipt.forwards,
-            "tokens_per_forward": round(receipt.tokens_per_forward, 3),
-            "step_budget": receipt.step_budget,
-            "budget_hits": receipt.budget_hits,
-            "sampler": receipt.sampler,
-            "entropy_bound": bound if bound is not None and isfinite(bound) else None,
-            "drafted_tokens": receipt.drafted_tokens,
-            "accepted_tokens": receipt.accepted_tokens,
-            "draft_forwards": receipt.draft_forwards,
-            "break_even": None if receipt.break_even is None else round(receipt.break_even, 3),
-            "overridden_tokens": receipt.overridden_tokens,
-            "forced_tokens": receipt.forced_tokens,
-            "interventions": [{**each._asdict(), "kinds": list(each.kinds)} for each in receipt.interventions],
-        },
+        "diffusion": tell_work([receipt]),
     }
 
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Collection, Generator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from mezzotint.decoding.canvas import Pins
 from mezzotint.decoding.gap import Slot, lay_slots
-from mezzotint.decoding.generate import denoise_canvas
+from mezzotint.decoding.generate import denoise_canvas, tell_draft
 from mezzotint.decoding.limits import Limits
 from mezzotint.decoding.program import Denoise, Draft
 from mezzotint.decoding.random import CanvasRandomness
@@ -67,10 +68,6 @@ def denoise_open(
     pins: Pins, at: int, how: Filling, sampler: Sampler, attempt: int
 ) -> Generator[Denoise | Draft, Reading, CanvasState]:
     """The same for a canvas of which something is open. Returns: its last state."""
-
-    def tell(state: CanvasState) -> Draft:
-        return Draft(attempt, state.step, state.output[0].tolist(), state.accepted[0].tolist())
-
     randomness = how.randomness(attempt)
     state: Any = yield from denoise_canvas(
         at,
@@ -81,7 +78,7 @@ def denoise_open(
         temperature=how.temperature,
         window=None,
         shape=how.shape,
-        tell=tell,
+        tell=partial(tell_draft, attempt),
     )
     assert isinstance(state, CanvasState)
     return state

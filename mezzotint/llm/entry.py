@@ -10,6 +10,7 @@ from mezzotint.decoding.limits import required_positions
 from mezzotint.decoding.params import SamplingParams
 from mezzotint.decoding.random import fresh_seed
 from mezzotint.decoding.thoughts import open_thoughts
+from mezzotint.engine.request import Request
 from mezzotint.llm.checkpoint import Checkpoint
 from mezzotint.model.kv import kv_bytes
 from mezzotint.model.memory import available_bytes
@@ -83,6 +84,24 @@ def accept(
     positions = required_positions(len(ids), params, checkpoint.limits, is_constrained=constraint is not None)
     seed = fresh_seed() if params.seed is None else params.seed
     return Asked(ids, params, seed, positions, blank, constraint, scanner, inspector)
+
+
+def make_request(
+    id: str, asked: Asked, checkpoint: Checkpoint, *, deadline_s: float | None = None, priority: int = 0
+) -> Request:
+    """What an engine is asked for a prompt that was found to be in order."""
+    return Request(
+        id=id,
+        prompt=tuple(asked.ids),
+        params=replace(asked.params, seed=asked.seed),
+        pins={} if asked.blank is None else {0: asked.blank.pins},
+        constraint=asked.constraint,
+        stopper=asked.stop,
+        inspector=asked.inspector,
+        bounds=checkpoint.bounds,
+        priority=priority,
+        deadline_s=deadline_s,
+    )
 
 
 def _scan_stops(stop: str | Sequence[str], checkpoint: Checkpoint) -> StopScanner | None:

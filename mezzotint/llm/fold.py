@@ -13,7 +13,7 @@ from mezzotint.llm.checkpoint import Checkpoint
 from mezzotint.llm.entry import Asked
 from mezzotint.llm.events import BlockEvent, Completion, DraftEvent
 from mezzotint.text.detokenize import Detokenizer
-from mezzotint.types import Score
+from mezzotint.types import Receipt, Score
 
 T = TypeVar("T")
 
@@ -25,6 +25,11 @@ class Spent(NamedTuple):
     queue_s: float = 0.0
     prefill_s: float = 0.0
     generation_s: float = 0.0
+
+
+def spent(receipt: Receipt) -> Spent:
+    """The same of what an engine says that a request cost."""
+    return Spent(receipt.cached_tokens, receipt.queue_s, receipt.prefill_s, receipt.generation_s)
 
 
 class Fold:

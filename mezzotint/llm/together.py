@@ -4,7 +4,6 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import count
 
 from mezzotint.engine.config import EngineConfig
@@ -12,10 +11,9 @@ from mezzotint.engine.costs import CostBook
 from mezzotint.engine.engine import Engine
 from mezzotint.engine.request import Done, Failed, Outcome, Request, Told
 from mezzotint.llm.checkpoint import Checkpoint
-from mezzotint.llm.entry import Asked
+from mezzotint.llm.entry import Asked, make_request
 from mezzotint.llm.events import Completion, Event
-from mezzotint.llm.fold import Fold, Spent
-from mezzotint.types import Receipt
+from mezzotint.llm.fold import Fold, spent
 
 
 class GenerationError(RuntimeError):
@@ -99,7 +97,7 @@ class Together:
                     case Told(_, event):
                         yield from fold.push(event)
                     case Done(_, receipt):
-                        yield fold.complete(_spent(receipt))
+                        yield fold.complete(spent(receipt))
                         return
                     case Failed():
                         yield outcome
@@ -107,7 +105,7 @@ class Together:
 
     def _check(self, asked: Sequence[Asked]) -> list[Request]:
         """The requests of prompts. Raises: ValueError for one that memory could never hold."""
-        requests = [_request(str(next(self._ids)), one, self._checkpoint) for one in asked]
+        requests = [make_request(str(next(self._ids)), one, self._checkpoint) for one in asked]
         with self._lock:
             engine = self._engine = self._engine or self._make()
             for request in requests:
@@ -175,21 +173,3 @@ class Together:
         return Engine(
             given.model, given.limits, self._config, defaults=given.defaults, drafter=given.drafter, costs=self._book
         )
-
-
-def _request(id: str, asked: Asked, checkpoint: Checkpoint) -> Request:
-    params = replace(asked.params, seed=asked.seed)
-    return Request(
-        id=id,
-        prompt=tuple(asked.ids),
-        params=params,
-        pins={} if asked.blank is None else {0: asked.blank.pins},
-        constraint=asked.constraint,
-        stopper=asked.stop,
-        inspector=asked.inspector,
-        bounds=checkpoint.bounds,
-    )
-
-
-def _spent(receipt: Receipt) -> Spent:
-    return Spent(receipt.cached_tokens, receipt.queue_s, receipt.prefill_s, receipt.generation_s)

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from mezzotint.llm.events import Completion
-from mezzotint.types import Receipt, tokens_per_forward
+from mezzotint.llm.work import tell_work
+from mezzotint.types import Receipt
 
 
 class Clock:
@@ -52,32 +53,8 @@ def tell_metrics(receipts: Sequence[Receipt], clock: Clock, name: str) -> dict[s
         "queue_time_ms": _ms(slowest.queue_s),
         "generation_time_ms": _ms(spent_s),
         "tokens_per_second": round(written / spent_s, 1) if spent_s > 0 else None,
-        "diffusion": _tell_forwards(receipts),
+        "diffusion": {**tell_work(receipts), "seeds": [each.seed for each in receipts]},
         "route": {"arm": f"{name}:{receipts[0].decoder}", "decoder": receipts[0].decoder, "attempts": 1},
-    }
-
-
-def _tell_forwards(receipts: Sequence[Receipt]) -> dict[str, Any]:
-    first = receipts[0]
-    is_canvas = first.decoder == "diffusion"
-    forwards, written = sum(each.forwards for each in receipts), sum(each.output_tokens for each in receipts)
-    return {
-        "semantics": "canvas" if is_canvas else "token",
-        "canvas": first.canvas_length if is_canvas else None,
-        "blocks": sum(len(each.denoise_steps) for each in receipts) if is_canvas else 0,
-        "denoise_steps": [steps for each in receipts for steps in each.denoise_steps] if is_canvas else [],
-        "block_tokens": [tokens for each in receipts for tokens in each.block_tokens] if is_canvas else [],
-        "forwards": forwards,
-        "tokens_per_forward": round(tokens_per_forward(written, forwards), 3),
-        "step_budget": first.step_budget if is_canvas else 0,
-        "budget_hits": sum(each.budget_hits for each in receipts) if is_canvas else 0,
-        "sampler": first.sampler,
-        "entropy_bound": first.entropy_bound,
-        "seeds": [each.seed for each in receipts],
-        "drafted_tokens": sum(each.drafted_tokens for each in receipts),
-        "accepted_tokens": sum(each.accepted_tokens for each in receipts),
-        "overridden_tokens": sum(each.overridden_tokens for each in receipts),
-        "forced_tokens": sum(each.forced_tokens for each in receipts),
     }
 
 

@@ -14,13 +14,13 @@ from typing import Literal, TypeVar
 from mezzotint.engine.config import EngineConfig
 from mezzotint.engine.costs import CostBook
 from mezzotint.engine.engine import Engine
-from mezzotint.engine.request import Done, Failed, Request, Told, UnavailableError
+from mezzotint.engine.request import Done, Failed, Told, UnavailableError
 from mezzotint.engine.service import Service
 from mezzotint.llm.checkpoint import Checkpoint
 from mezzotint.llm.choose import Choice, choose
-from mezzotint.llm.entry import Asked, accept
+from mezzotint.llm.entry import Asked, accept, make_request
 from mezzotint.llm.events import Completion, Event
-from mezzotint.llm.fold import Fold, Spent
+from mezzotint.llm.fold import Fold, spent
 from mezzotint.llm.infill import Infilled, infill
 from mezzotint.server.config import ServerConfig
 from mezzotint.server.errors import ApiError, explain, refuse
@@ -113,8 +113,8 @@ class Backend:
         try:
             with self._lock:
                 grammar = None if job.write is None else job.write(self._grammars)
-            asked = accept(ids, params, self.checkpoint, grammar, job.stop)
-            self._check(_request("checked", asked, None, 0))
+            asked = accept(job.prompt, params, self.checkpoint, grammar, job.stop)
+            self._check(make_request("checked", asked, self.checkpoint))
         except ValueError as error:
             raise refuse(error, FIELDS | {"stop"}) from error
         return asked
@@ -145,7 +145,8 @@ class Backend:
         Raises: ApiError saying why it failed.
         """
         fold = Fold(asked, self.checkpoint, self._book.read() if asked.params.decoder == "verified" else None)
-        request = _request(f"{next(self._ids)}", asked, deadline_s or self.config.deadline_s, priority)
+        until_s = deadline_s or self.config.deadline_s
+        request = make_request(str(next(self._ids)), asked, self.checkpoint, deadline_s=until_s, priority=priority)
         try:
             async with aclosing(self.service.stream(request)) as outcomes:
                 async for outcome in outcomes:
@@ -154,8 +155,7 @@ class Backend:
                             for told in fold.push(event):
                                 yield told
                         case Done(receipt=paid):
-                            spent = Spent(paid.cached_tokens, paid.queue_s, paid.prefill_s, paid.generation_s)
-                            completion = fold.complete(spent)
+                            completion = fold.complete(spent(paid))
                             self.on_answer(completion.receipt)
                             yield completion
                         case Failed():
@@ -204,15 +204,3 @@ class Backend:
         now = time.monotonic()
         self._pace_s += _PACE * (now - self._ended_s - self._pace_s)
         self._ended_s = now
-
-
-def _request(id: str, asked: Asked, deadline_s: float | None, priority: int) -> Request:
-    return Request(
-        id=id,
-        prompt=tuple(asked.ids),
-        params=replace(asked.params, seed=asked.seed),
-        constraint=asked.constraint,
-        stopper=asked.stop,
-        priority=priority,
-        deadline_s=deadline_s,
-    )

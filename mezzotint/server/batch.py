@@ -157,7 +157,9 @@ def _open_output(path: Path) -> Iterator[tuple[TextIO, dict[str, int]]]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise ValueError(f"{path} is being written by another process; wait for it, or name another --output") from error
+            raise ValueError(
+                f"{path} is being written by another process; wait for it, or name another --output"
+            ) from error
         file.seek(0)
         kept: dict[str, int] = {}
         texts: list[str] = []
@@ -188,7 +190,12 @@ def _read_answer(text: str) -> tuple[str, int] | None:
 def _write(file: TextIO, line: Line, status: int, told: dict[str, Any]) -> None:
     response = {"status_code": status, "request_id": secrets.token_hex(12), "body": told}
     error = None if status == 200 else told["error"]
-    whole = {"id": f"batch_req_{secrets.token_hex(12)}", "custom_id": line.custom_id, "response": response, "error": error}
+    whole = {
+        "id": f"batch_req_{secrets.token_hex(12)}",
+        "custom_id": line.custom_id,
+        "response": response,
+        "error": error,
+    }
     file.write(json.dumps(whole, ensure_ascii=False) + "\n")
     file.flush()
     os.fsync(file.fileno())

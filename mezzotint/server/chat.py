@@ -44,9 +44,7 @@ def spread_seeds(asked: Asked, n: int) -> list[Asked]:
     return [asked._replace(seed=(asked.seed + index) % 2**64) for index in range(n)]
 
 
-async def run_answers(
-    backend: Backend, asked: Asked, job: Job
-) -> AsyncGenerator[tuple[int, Event], None]:
+async def run_answers(backend: Backend, asked: Asked, job: Job) -> AsyncGenerator[tuple[int, Event], None]:
     """The events of each answer, by its index. Raises: ApiError."""
     each = [backend.answer(one, deadline_s=job.deadline_s) for one in spread_seeds(asked, job.n)]
     async with aclosing(merge(each)) as events:
@@ -189,4 +187,3 @@ def _fold_choice(index: int, folded: _Folded) -> dict[str, Any]:
 def head_of(asked_model: str) -> Head:
     """The head of a chat's chunks."""
     return begin("chatcmpl", asked_model, "chat.completion.chunk")
-

@@ -37,13 +37,20 @@ class ServerConfig:
             raise ValueError(f"port is {self.port}; give one from 1 to 65535, or 0 for any that is free")
         if not self.api_keys and not is_loopback(self.host):
             raise ValueError(
-                f"host is {self.host!r}, which others can reach, and there is no api_key; name one, or listen on 127.0.0.1"
+                f"host is {self.host!r}, which others can reach, and there is no api_key; name one, or take 127.0.0.1"
             )
         if not all(key and key.isascii() for key in self.api_keys):
             raise ValueError("an api_key is empty or not ASCII, and no client could send it; give another")
         if self.rate is not None and not self.api_keys:
             raise ValueError(f"rate is {self.rate!r}, which counts by key, and there is no api_key; name one")
-        for name in ("max_body_bytes", "max_waiting", "deadline_s", "keep_alive_s", "default_max_tokens", "max_choices"):
+        for name in (
+            "max_body_bytes",
+            "max_waiting",
+            "deadline_s",
+            "keep_alive_s",
+            "default_max_tokens",
+            "max_choices",
+        ):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must be above 0")
 

@@ -5,7 +5,7 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from limits import parse
@@ -60,7 +60,7 @@ class Guard:
             else:
                 await self._app(scope, _replay(body, receive), tell)
         finally:
-            told: MutableMapping[str, Any] = {"request_id": id, "method": scope["method"], "path": scope["path"]}
+            told: dict[str, Any] = {"request_id": id, "method": scope["method"], "path": scope["path"]}
             told |= {"status": status, "ms": round((time.perf_counter() - started) * 1000, 3)}
             route = scope.get("route")  # of paths that are not ours there may be any number
             self._count("other" if route is None else route.path, status)

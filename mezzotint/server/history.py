@@ -104,7 +104,9 @@ def _text_of(part: Any, where: str) -> str:
         if isinstance(text, str):
             return text
     kind = part.get("type") if isinstance(part, Mapping) else part
-    raise _wrong(f'{where} has a part of type {kind!r}, but this model reads text; send {{"type": "text", "text": ...}}')
+    raise _wrong(
+        f'{where} has a part of type {kind!r}, but this model reads text; send {{"type": "text", "text": ...}}'
+    )
 
 
 def _wrong(message: str) -> ApiError:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from mezzotint.llm import Prompt, SamplingParams
+from mezzotint.llm import PRESETS, Prompt, SamplingParams
 from mezzotint.server.errors import ApiError, refuse
 from mezzotint.server.history import read_history
 from mezzotint.server.protocol import (
@@ -17,7 +17,7 @@ from mezzotint.server.protocol import (
     StructuredOutputs,
 )
 from mezzotint.server.target import read_target
-from mezzotint.text.call_grammar import compile_calls
+from mezzotint.text.call_grammar import MOST_CALLS, compile_calls
 from mezzotint.text.grammar import Grammar, Grammars
 from mezzotint.text.prompt import Chat
 
@@ -51,8 +51,10 @@ class Job:
 
     def params(self, max_tokens: int) -> SamplingParams:
         """Its options. Raises: ApiError naming option, value and remedy."""
+        # A grammar keeps what a preset's gate would look for from being written.
+        options = {name: value for name, value in self.options.items() if name != "gate" or self.write is None}
         try:
-            return SamplingParams(max_tokens=max_tokens, **self.options)
+            return SamplingParams(max_tokens=max_tokens, **options)
         except ValueError as error:
             raise refuse(error, FIELDS) from error
 
@@ -97,7 +99,9 @@ def read_completion(body: CompletionBody, served: str) -> list[Job]:
         **_common(body),
     }
     if body.echo and body.stream:
-        raise ApiError(400, "echo is given with stream; ask for the whole reply, or write the prompt yourself", param="echo")
+        raise ApiError(
+            400, "echo is given with stream; ask for the whole reply, or write the prompt yourself", param="echo"
+        )
     if body.suffix:
         _check_suffix(body)
     return [Job(prompt=prompt, **common) for prompt in list_texts(body.prompt)]
@@ -139,7 +143,9 @@ def write_calls(
     """
     if not tools:
         if choice not in ("none", "auto"):
-            raise ApiError(400, f"tool_choice is {choice!r}, and no tools are declared; declare them", param="tool_choice")
+            raise ApiError(
+                400, f"tool_choice is {choice!r}, and no tools are declared; declare them", param="tool_choice"
+            )
         return None
     for index, tool in enumerate(tools):
         function = tool.get("function")
@@ -153,8 +159,8 @@ def write_calls(
     if thinking and choice == "auto":
         return None
     how: Literal["auto", "required"] = "auto" if choice == "auto" else "required"
-    most = {} if parallel else {"max_calls": 1}
-    return lambda grammars: compile_calls(grammars, tools, choice=how, only=only, **most)
+    most = MOST_CALLS if parallel else 1
+    return lambda grammars: compile_calls(grammars, tools, choice=how, only=only, max_calls=most)
 
 
 def _named(choice: str | Mapping[str, Any]) -> str | None:
@@ -181,15 +187,13 @@ def shape(
     preset = target.preset or (diffusion and diffusion.preset)
     if target.preset and diffusion and diffusion.preset not in (None, target.preset):
         raise ApiError(400, f"model is {model!r}, but x_diffusion.preset is {diffusion.preset!r}", param="x_diffusion")
-    if preset:
-        options = preset_options(preset, decoder, options)
-    elif decoder:
+    if decoder:
         options["decoder"] = decoder
     for name in _DIFFUSION if diffusion else ():
         value = getattr(diffusion, name)
         if value is not None:
             options[name] = value
-    return options
+    return preset_options(preset, options) if preset else options
 
 
 def _sampling(body: Sampled, served: str) -> dict[str, Any]:
@@ -198,7 +202,9 @@ def _sampling(body: Sampled, served: str) -> dict[str, Any]:
         try:
             options["logit_bias"] = {int(id): bias for id, bias in body.logit_bias.items()}
         except ValueError:
-            raise ApiError(400, f"logit_bias is {body.logit_bias}; its keys are token ids", param="logit_bias") from None
+            raise ApiError(
+                400, f"logit_bias is {body.logit_bias}; its keys are token ids", param="logit_bias"
+            ) from None
     return shape(served, body.model, body.x_diffusion, body.x_route, options)
 
 
@@ -271,11 +277,18 @@ def _read_structured(given: StructuredOutputs | None) -> Write | None:
 
 def _only(first: Write | None, second: Write | None) -> Write | None:
     if first and second:
-        told = "an answer follows one grammar: give one of response_format, structured_outputs, and tools to choose from"
+        told = (
+            "an answer follows one grammar: give one of response_format, structured_outputs, and tools to choose from"
+        )
         raise ApiError(400, told, param="response_format")
     return first or second
 
 
-def preset_options(preset: str, decoder: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
+def preset_options(preset: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Options with those of a preset. Raises: ApiError where they contradict each other."""
-    raise ApiError(400, f"preset {preset!r} is not offered yet; leave it out", param="x_diffusion.preset")
+    bundle = PRESETS[preset]
+    for name, decided in bundle.items():
+        if options.get(name, decided) != decided:
+            told = f"{name} is {options[name]!r}, but preset {preset!r} decides it as {decided!r}; leave one out"
+            raise ApiError(400, told, param=name)
+    return {**options, **bundle}

@@ -26,12 +26,20 @@ class Metrics:
         self._prompt = Counter("prompt_tokens", "Tokens of prompts.", **given)  # type: ignore[arg-type]
         self._hits = Counter("budget_hits", "Canvases that spent their steps.", **given)  # type: ignore[arg-type]
         self._seconds = Histogram(
-            "answer_seconds", "From submission to the last token.", by, buckets=_SECONDS, **given  # type: ignore[arg-type]
+            "answer_seconds",
+            "From submission to the last token.",
+            by,
+            buckets=_SECONDS,
+            **given,  # type: ignore[arg-type]
         )
         self._queue = Histogram("queue_seconds", "Before admission.", buckets=_SECONDS, **given)  # type: ignore[arg-type]
         self._steps = Histogram("denoise_steps", "Of a canvas.", buckets=_COUNTS, **given)  # type: ignore[arg-type]
         self._per_forward = Histogram(
-            "tokens_per_forward", "Of an answer.", by, buckets=_COUNTS, **given  # type: ignore[arg-type]
+            "tokens_per_forward",
+            "Of an answer.",
+            by,
+            buckets=_COUNTS,
+            **given,  # type: ignore[arg-type]
         )
         self._registry.register(_Engine(backend, compatible=backend.config.compatible_metrics))
 

@@ -165,7 +165,7 @@ class ChatBody(Sampled):
 
 
 class CompletionBody(Sampled):
-    """POST /v1/completions. prompt: text, token ids, or a list of either. suffix: text that stands behind the answer."""
+    """POST /v1/completions. prompt: text, token ids, or a list of either. suffix: text that stands behind it all."""
 
     inert = frozenset({"user"})
     refused = MappingProxyType({"best_of": Refusal((1,), "ask for n answers and choose among them")})

@@ -1,6 +1,5 @@
 """POST /v1/responses: the same answers as a chat's, told in items and typed events; nothing is decoded or stored."""
 
-import json
 import secrets
 from collections.abc import AsyncGenerator, AsyncIterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -69,12 +68,12 @@ def _read_format(text: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if said.pop("verbosity", "medium") != "medium":
         told = "text.verbosity is given, and the model has no such dial; say in the prompt how long answers are"
         raise ApiError(400, told, param="text.verbosity")
-    given = said.pop("format", None)
+    given: Any = said.pop("format", None)
     if said:
         raise ApiError(400, f"text has the field {next(iter(said))!r}; it knows format", param="text")
     if isinstance(given, Mapping) and given.get("type") == "json_schema":
         return {"type": "json_schema", "json_schema": {name: value for name, value in given.items() if name != "type"}}
-    return given
+    return None if given is None else dict(given)
 
 
 def _read_tool(tool: Mapping[str, Any], at: int) -> dict[str, Any]:
@@ -200,14 +199,17 @@ class _Told:
 
     def _begin_item(self, kind: str) -> Iterator[Event]:
         self._open = kind
+        part: dict[str, Any]
+        item: dict[str, Any]
         if kind == "message":
-            part: dict[str, Any] = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
+            part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
             item = {"id": _id("msg"), "type": "message", "role": "assistant", "status": "in_progress", "content": []}
         else:
             part = {"type": "reasoning_text", "text": ""}
             item = {"id": _id("rs"), "type": "reasoning", "status": "in_progress", "summary": [], "content": []}
         self._items.append(item)
-        yield self._event("response.output_item.added", output_index=len(self._items) - 1, item=json.loads(json.dumps(item)))
+        begun = {**item, "content": []}
+        yield self._event("response.output_item.added", output_index=len(self._items) - 1, item=begun)
         item["content"] = [part]
         yield self._event("response.content_part.added", **self._place(item), content_index=0, part=dict(part))
 

@@ -98,19 +98,21 @@ def _add_canvas(router: APIRouter, backend: Backend) -> None:
             told = f"model is {body.model!r}, but one read of a canvas (diffusion) or the causal pass (ar) chooses"
             raise ApiError(400, told, param="model")
         prompt = _one_prompt(body.prompt, body.messages)
+        decoder: Any = target.decoder or "diffusion"
         with backend.admit():
-            chosen = await until_gone(
-                request, backend.choose(prompt, body.choices, target.decoder or "diffusion", body.seed)
-            )
+            chosen = await until_gone(request, backend.choose(prompt, body.choices, decoder, body.seed))
         best = max(chosen, key=lambda choice: choice.probability)
-        told = [{"index": at, **choice._asdict()} for at, choice in enumerate(chosen)]
-        return reply_json({"object": "choice", "model": body.model, "choice": best.text, "choices": told})
+        each = [{"index": at, **choice._asdict()} for at, choice in enumerate(chosen)]
+        return reply_json({"object": "choice", "model": body.model, "choice": best.text, "choices": each})
 
     @router.post("/v1/infill")
     async def infill(body: InfillBody, request: Request) -> Response:
         """A document of texts and blanks, the blanks filled."""
         clock, job = Clock(), read_infill(body, backend.name)
-        parts = [Blank(**part.model_dump(exclude_none=True)) if isinstance(part, BlankBody) else part for part in body.document]
+        parts = [
+            Blank(**part.model_dump(exclude_none=True)) if isinstance(part, BlankBody) else part
+            for part in body.document
+        ]
         with backend.admit():
             filled = await until_gone(request, backend.infill(parts, job, body.lengths, raw=body.raw))
         clock.note_first()

@@ -1,4 +1,4 @@
-"""Server-sent events: JSON chunks as a stream that comments keep alive while nothing comes; what they say is elsewhere."""
+"""Server-sent events: chunks as a stream that comments keep alive while nothing comes; what they say is elsewhere."""
 
 import asyncio
 import json
@@ -22,7 +22,9 @@ def write_event(data: Any, event: str | None = None) -> bytes:
 
 def write_json(data: Any) -> bytes:
     """Compact JSON in UTF-8; half a surrogate pair, which UTF-8 has not, is escaped."""
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode(errors="backslashreplace")
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode(
+        errors="backslashreplace"
+    )
 
 
 async def write_stream(

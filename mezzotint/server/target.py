@@ -2,11 +2,11 @@
 
 from typing import NamedTuple, get_args
 
+from mezzotint.llm import PRESETS
 from mezzotint.server.errors import ApiError
 from mezzotint.types import DecoderName
 
 DECODERS: tuple[str, ...] = get_args(DecoderName)
-PRESETS = ("fast", "balanced", "best")
 
 
 class Target(NamedTuple):

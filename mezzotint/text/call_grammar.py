@@ -19,7 +19,7 @@ from mezzotint.text.grammar import Grammar, Grammars, quote
 from mezzotint.text.schema import COMPACT, JsonForm, narrow_schema
 from mezzotint.text.schema_hints import find_hints
 
-_MOST_CALLS = 16
+MOST_CALLS = 16
 _NUMERIC = "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf".split()
 _KNOWN = [
     *_NUMERIC,
@@ -33,7 +33,7 @@ def compile_calls(
     *,
     choice: Literal["auto", "required"] = "auto",
     only: str | None = None,
-    max_calls: int = _MOST_CALLS,
+    max_calls: int = MOST_CALLS,
     form: JsonForm = COMPACT,
 ) -> Grammar:
     """Compile what a model may answer that was given `tools`, declared as OpenAI's clients do.
@@ -44,8 +44,8 @@ def compile_calls(
     Raises: ValueError for no tool, a name that is unknown, double or cannot be written, and parameters that cannot be
     honoured whole, naming tool, parameter and keyword.
     """
-    if not 1 <= max_calls <= _MOST_CALLS:
-        raise ValueError(f"max_calls is {max_calls}; use 1 to {_MOST_CALLS}")
+    if not 1 <= max_calls <= MOST_CALLS:
+        raise ValueError(f"max_calls is {max_calls}; use 1 to {MOST_CALLS}")
     functions = [tool["function"] for tool in tools]
     names = [function["name"] for function in functions]
     if only is not None and only not in names:

@@ -42,7 +42,9 @@ def test_a_known_task_is_answered_rightly_by_both_decoders(client: OpenAI) -> No
         example = family.generate(seed, "test")
         messages: Any = [dict(message) for message in example.messages]
         for model in ("lab", "lab:ar"):
-            answer = client.chat.completions.create(model=model, messages=messages, max_tokens=64, seed=1, temperature=0)
+            answer = client.chat.completions.create(
+                model=model, messages=messages, max_tokens=64, seed=1, temperature=0
+            )
             right += answer.choices[0].message.content == example.answer
     assert right >= 8
 

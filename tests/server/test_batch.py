@@ -43,7 +43,9 @@ def answers(output: Path) -> dict[str, Any]:
     return {each["custom_id"]: each for each in told}
 
 
-def test_every_line_is_answered_and_what_is_wrong_with_one_is_told_in_its_place(backend: Backend, tmp_path: Path) -> None:
+def test_every_line_is_answered_and_what_is_wrong_with_one_is_told_in_its_place(
+    backend: Backend, tmp_path: Path
+) -> None:
     requests = write(
         tmp_path / "r.jsonl",
         line("a"),
@@ -82,7 +84,7 @@ def test_a_second_start_answers_what_a_kill_left(backend: Backend, tmp_path: Pat
 def test_answers_to_other_requests_are_not_mixed_in(backend: Backend, tmp_path: Path) -> None:
     output = tmp_path / "out.jsonl"
     run(backend, write(tmp_path / "r.jsonl", line("a")), output)
-    with pytest.raises(ValueError, match="holds an answer to 'a'.*another --output"):
+    with pytest.raises(ValueError, match=r"holds an answer to 'a'.*another --output"):
         run(backend, write(tmp_path / "s.jsonl", line("b")), output)
 
 

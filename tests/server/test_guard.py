@@ -14,7 +14,9 @@ import pytest
 from mezzotint.server import ServerConfig
 from tests.server.running import SIZES, Running, make_backend, serving
 
-CONFIG = ServerConfig(api_keys=("one", "two"), rate="5/minute", max_body_bytes=2000, max_waiting=1, compatible_metrics=True)
+CONFIG = ServerConfig(
+    api_keys=("one", "two"), rate="5/minute", max_body_bytes=2000, max_waiting=1, compatible_metrics=True
+)
 HELLO = {"model": "lab", "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 8}
 LONG = {**HELLO, "model": "lab:ar", "max_tokens": 3000, "ignore_eos": True}
 
@@ -91,7 +93,7 @@ def test_a_client_that_leaves_stops_what_was_being_made_for_it(narrow: Running, 
     body = json.dumps({**LONG, "stream": stream}).encode()
     host, port = narrow.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port))) as wire:
-        head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+        head = "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
         wire.sendall(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
         while not narrow.backend.service.stats().running:
             time.sleep(0.01)

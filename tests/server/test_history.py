@@ -58,7 +58,10 @@ def test_parts_of_text_are_taken_and_labels_are_dropped() -> None:
         ([{"role": "assistant", "tool_calls": [{"id": "a"}]}], r"messages\[0\].tool_calls\[0\] is"),
         (["hello"], r"messages\[0\] is 'hello'"),
         ([{"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": "{"}}]}], "no JSON"),
-        ([{"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": "[]"}}]}], "an object"),
+        (
+            [{"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": "[]"}}]}],
+            "an object",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_named_by_its_index(messages: list[Any], told: str) -> None:

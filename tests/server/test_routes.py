@@ -89,7 +89,9 @@ def test_health_and_figures_are_told(http: httpx2.Client) -> None:
     assert "vllm:" not in text
 
 
-def test_a_path_that_there_is_not_and_a_method_that_is_not_for_it_are_told_in_the_same_shape(http: httpx2.Client) -> None:
+def test_a_path_that_there_is_not_and_a_method_that_is_not_for_it_are_told_in_the_same_shape(
+    http: httpx2.Client,
+) -> None:
     assert http.get("/v1/nothing").json()["error"]["type"] == "not_found_error"
     assert http.get("/v1/chat/completions").status_code == 405
 

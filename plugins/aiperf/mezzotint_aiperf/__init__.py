@@ -1,9 +1,9 @@
 """AIPerf's plugin for Mezzotint: its "Acceptance Length" becomes output tokens per forward, for every decoder.
 
-    aiperf profile --endpoint-type mezzotint_chat -m lab --url http://127.0.0.1:8000 --streaming --use-server-token-count ...
+    aiperf profile --endpoint-type mezzotint_chat -m lab --url http://127.0.0.1:8000 --use-server-token-count ...
 
-The draft acceptance rate is what it says for `verified` and `mtp`. A canvas has no drafts that are accepted or not: there
-it is told as 0 and means nothing.
+The draft acceptance rate is what it says for `verified` and `mtp`. A canvas has no drafts that are accepted or not: its
+rate is told as 0 and means nothing.
 """
 
 from typing import Any
