@@ -81,6 +81,7 @@ VARIANTS = (
     replace(_LAB, name="on-policy 0", says="no step on-policy", changes={"on_policy": 0.0}),
     replace(_LAB, name="on-policy 35", says="35 % of the steps on-policy", changes={"on_policy": 0.35}),
     _LAB,
+    replace(_LAB, name="mined", says="15 %, spent on what the sampler gets wrong", changes={"mined": 1.0}),
     replace(_FORK, name="scattered noise", says="no noise in runs", changes={"span_noise": 0.0}),
     Variant(
         name="without repeat",

@@ -42,6 +42,7 @@ HELPS = {
     "on_policy": "Share of the steps that train on canvases of the model's own sampler.",
     "on_policy_from": "Share of the run that is over before the first of them.",
     "on_policy_budgets": "Step budgets of that sampler to draw from.",
+    "mined": "Share of those steps that are spent on what the sampler gets wrong.",
     "sharpen": "Weight of the uncertainty where such a canvas is right already.",
     "log_every": "Steps from one report to the next.",
     "checkpoint_s": "Seconds from one saved state to the next.",

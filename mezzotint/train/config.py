@@ -29,11 +29,13 @@ class Plan(NamedTuple):
     """What one step does. easy: no canvas is very noisy. causal_weight: of the causal loss beside the other.
 
     budget: denoising steps of the sampler that makes half of the canvases, or None where noise makes all.
+    mined: the sampler makes all canvases of the examples that it gets wrong, and none of the others.
     """
 
     easy: bool
     causal_weight: float
     budget: int | None
+    mined: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +44,7 @@ class TrainConfig:
 
     mixture: task family → share of the examples. widths: canvas lengths drawn from, in tokens.
     on_policy: share of the steps, once on_policy_from of the run is over, that take half of their canvases from the
-    model's own sampler.
+    model's own sampler; mined: share of those in which the examples that the sampler gets wrong have all of its canvases.
     peak_rate: AdamW's; Muon's is matrix_rate × as high (its updates are scaled to the same rms).
     pinned: share of the canvases that are given some of their tokens; blanks: share of the texts with a blank whose
     canvas is given what stands behind it.
@@ -77,6 +79,7 @@ class TrainConfig:
     on_policy: float = 0.15
     on_policy_from: float = 0.5
     on_policy_budgets: tuple[int, ...] = (4, 8, 12, 16)
+    mined: float = 0.0
     sharpen: float = 0.0
     log_every: int = 20
     checkpoint_s: float = 180.0
@@ -91,7 +94,7 @@ class TrainConfig:
             self._require(name, getattr(self, name) > 0, "must be above 0")
         for name in ("warmup", "weight_decay", "causal_weight", "prompt_weight", "sharpen", "checkpoint_s"):
             self._require(name, getattr(self, name) >= 0, "must be at least 0")
-        for name in ("final_share", "ema", "conditioned", "pinned", "blanks", "prompt_share", "on_policy"):
+        for name in ("final_share", "ema", "conditioned", "pinned", "blanks", "prompt_share", "on_policy", "mined"):
             self._require(name, 0 <= getattr(self, name) <= 1, "must lie between 0 and 1")
         for name in ("easy_until", "easy_noise", "all_noise", "span_noise", "on_policy_from"):
             self._require(name, 0 <= getattr(self, name) <= 1, "must lie between 0 and 1")
@@ -99,15 +102,20 @@ class TrainConfig:
             self._require("canvases", self.canvases > 1, "on_policy takes half of them: give 2 or more")
         elif self.sharpen:
             self._require("sharpen", fits=False, remedy="it acts on on-policy steps: give on_policy too")
+        elif self.mined:
+            self._require("mined", fits=False, remedy="it is a share of the on-policy steps: give on_policy too")
 
     def plan(self, step: int, causal_loss: float) -> Plan:
         """What `step` does; `causal_loss` is its running mean in nats per token."""
         rng = random.Random(f"{self.seed}/policy/{step}")
         budget = rng.choice(self.on_policy_budgets) if rng.random() < self.on_policy else None
+        mined = rng.random() < self.mined
         if step < self.on_policy_from * self.steps:
             budget = None
         share = 1.0 if causal_loss > _LEARNT else _LEARNT_SHARE
-        return Plan(step < self.easy_until * self.steps, share * self.causal_weight, budget)
+        return Plan(
+            step < self.easy_until * self.steps, share * self.causal_weight, budget, mined and budget is not None
+        )
 
     def rate(self, step: int) -> float:
         """Learning rate of `step`: linear warm-up, then cosine down to `final_share` of the peak."""

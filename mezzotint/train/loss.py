@@ -76,7 +76,8 @@ def joint_loss(
     """Both losses of one batch.
 
     A share of the canvases gets a soft embedding from a first pass. With a budget in the plan, half of each
-    row's canvases are replaced by states that the sampler meets on its way through that many steps.
+    row's canvases, or if mined all of those rows that it gets wrong, are replaced by states that the sampler meets on its
+    way through that many steps.
     """
     kv = RecordedKV()
     causal = _causal_loss(model, model.encode(batch.ids, kv), batch, config, generator)
@@ -85,7 +86,7 @@ def joint_loss(
     states = _first_pass(model, canvases, contexts, config.conditioned, generator)
     if plan.budget is not None:
         pins = Pins(batch.pinned, batch.block)
-        states = _visit(model, states, blocks, pins, plan.budget, generator)
+        states = _visit(model, states, blocks, pins, plan, generator)
     hidden = model.denoise(states.ids, contexts.kv, states.soft, lengths=contexts.lengths)
     logits = model.logits(hidden)
     denoise = F.cross_entropy(logits.flatten(0, 1), canvases.targets.flatten())
@@ -138,14 +139,23 @@ def _soft_embedding(model: DiffusionGemma, logits: Tensor) -> Tensor:
 
 
 def _visit(
-    model: DiffusionGemma, states: States, blocks: Contexts, pins: Pins, budget: int, generator: Generator
+    model: DiffusionGemma, states: States, blocks: Contexts, pins: Pins, plan: Plan, generator: Generator
 ) -> States:
-    """The states, the first half of each row's replaced by ones that a sampler of `budget` steps meets."""
-    kept = states.ids.shape[0] // blocks.lengths.shape[0] // 2
-    sampler = replace(SAMPLERS["report"], budget=budget)
-    visited = visit_states(model, blocks, sampler, pins, kept=kept, generator=generator)
-    places = torch.arange(states.ids.shape[0]).view(len(blocks.lengths), -1)[:, :kept].flatten()
-    return States(states.ids.index_copy(0, places, visited.ids), states.soft.index_copy(0, places, visited.soft))
+    """The states, of each row the first half, or if mined all of a wrong one, replaced by what a sampler meets.
+
+    pins: [B, C], whose tokens are the right ones everywhere.
+    """
+    assert plan.budget is not None
+    rows = len(blocks.lengths)
+    canvases = states.ids.shape[0] // rows
+    kept = canvases if plan.mined else canvases // 2
+    sampler = replace(SAMPLERS["report"], budget=plan.budget)
+    visits = visit_states(model, blocks, sampler, pins, kept=kept, generator=generator)
+    chosen = (visits.ended != pins.tokens).any(-1) if plan.mined else torch.ones(rows, dtype=torch.bool)
+    places = torch.arange(states.ids.shape[0]).view(rows, canvases)[:, :kept][chosen].flatten()
+    met = torch.arange(rows * kept).view(rows, kept)[chosen].flatten()
+    ids, soft = visits.states.ids[met], visits.states.soft[met]
+    return States(states.ids.index_copy(0, places, ids), states.soft.index_copy(0, places, soft))
 
 
 def _doubt_where_right(logits: Tensor, targets: Tensor) -> Tensor:

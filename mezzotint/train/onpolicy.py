@@ -20,12 +20,20 @@ class States(NamedTuple):
     soft: Tensor
 
 
+class Visits(NamedTuple):
+    """States that a sampler met, those of one canvas together; ended [B, C]: what each canvas came to."""
+
+    states: States
+    ended: Tensor
+
+
 class Trace(NamedTuple):
-    """All states of a rollout of B canvases: ids [S, B, C], soft [S, B, C, D], live [S, B]."""
+    """All states of a rollout of B canvases: ids [S, B, C], soft [S, B, C, D], live [S, B]; ended [B, C]: their ends."""
 
     ids: Tensor
     soft: Tensor
     live: Tensor
+    ended: Tensor
 
 
 def visit_states(
@@ -36,11 +44,11 @@ def visit_states(
     *,
     kept: int,
     generator: Generator,
-) -> States:
+) -> Visits:
     """Roll out `sampler` on a canvas behind each of B contexts, its pins [B, C]; keep `kept` states of each.
 
     They are drawn from the canvas's live states, none twice where there are enough.
-    Returns: B · kept states, those of one canvas together.
+    Returns: B · kept states, and what they led to.
     """
     trace = roll_out(model, contexts, sampler, pins, generator=generator)
     chance = torch.where(trace.live, torch.rand(trace.live.shape, generator=generator), -1.0)
@@ -48,7 +56,7 @@ def visit_states(
     steps = steps[torch.arange(kept) % steps.shape[0]].T.flatten()
     rows = torch.arange(trace.live.shape[1]).repeat_interleave(kept)
     steps = torch.where(trace.live[steps, rows], steps, 0)
-    return States(trace.ids[steps, rows], trace.soft[steps, rows])
+    return Visits(States(trace.ids[steps, rows], trace.soft[steps, rows]), trace.ended)
 
 
 @torch.no_grad()
@@ -63,6 +71,7 @@ def roll_out(model: DiffusionGemma, contexts: Contexts, sampler: Sampler, pins: 
     given = model.embed(pins.tokens)
     state = start_canvas(torch.randint(vocab_size, shape, generator=generator), pins)
     soft = torch.zeros(*shape, model.config.hidden_size, dtype=model.dtype)
+    ended = state.canvas
     met, live = [], []
     while not bool(state.done.all()):
         met.append(States(state.canvas, soft))
@@ -80,8 +89,10 @@ def roll_out(model: DiffusionGemma, contexts: Contexts, sampler: Sampler, pins: 
         soft = pins.write_soft(reading.soft.view(soft.shape), given)
         draws = Draws(torch.randint(vocab_size, shape, generator=generator), None)
         moved = update_canvas(sampler, state, _as_rows(reading, shape), draws, pins, vocab_size)
+        ended = torch.where(state.done[:, None], ended, moved.output)
         state = moved._replace(done=moved.done | state.done)
-    return Trace(torch.stack([each.ids for each in met]), torch.stack([each.soft for each in met]), torch.stack(live))
+    ids, soft = torch.stack([each.ids for each in met]), torch.stack([each.soft for each in met])
+    return Trace(ids, soft, torch.stack(live), ended)
 
 
 def _as_rows(reading: Reading, shape: torch.Size) -> Reading:

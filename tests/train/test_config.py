@@ -42,6 +42,7 @@ from mezzotint.train.config import TrainConfig
         {"span_noise": -0.3},
         {"conditioned": 1.2},
         {"on_policy": 2.0},
+        {"mined": 1.5},
         {"on_policy": 0.5, "sharpen": -0.2},
     ],
     ids=str,
@@ -59,6 +60,8 @@ def test_an_option_that_would_have_no_effect_is_refused() -> None:
     with pytest.raises(ValueError, match="canvases is 1; on_policy takes half"):
         TrainConfig(on_policy=0.5, canvases=1)
     TrainConfig(sharpen=0.2, on_policy=0.5, canvases=2)
+    with pytest.raises(ValueError, match=r"mined is 0\.5; .* give on_policy"):
+        TrainConfig(mined=0.5, on_policy=0.0)
 
 
 def test_an_unknown_family_is_answered_with_the_known_ones() -> None:
@@ -100,6 +103,16 @@ def test_the_asked_share_of_steps_is_on_policy_with_every_budget() -> None:
     assert 0.4 < budgets.count(2) / (budgets.count(2) + budgets.count(5)) < 0.6
     assert budgets == [config.plan(step, 0.0).budget for step in range(4000)]
     assert budgets != [replace(config, seed=1).plan(step, 1.0).budget for step in range(4000)]
+
+
+def test_the_asked_share_of_the_on_policy_steps_is_mined_and_no_others() -> None:
+    config = TrainConfig(on_policy=0.5, mined=0.4, on_policy_from=0.0)
+    plans = [config.plan(step, 1.0) for step in range(2000)]
+    visiting = [plan for plan in plans if plan.budget is not None]
+    assert 0.33 < sum(plan.mined for plan in visiting) / len(visiting) < 0.47
+    assert not any(plan.mined for plan in plans if plan.budget is None)
+    unmined = replace(config, mined=0.0)
+    assert [unmined.plan(step, 1.0).budget for step in range(2000)] == [plan.budget for plan in plans]
 
 
 def test_no_step_is_on_policy_before_its_share_of_the_run_is_over() -> None:

@@ -29,7 +29,7 @@ from tests.train.tiny import (
 
 PLAIN = TrainConfig(canvases=2, conditioned=0.0, prompt_share=1.0)
 CONDITIONED = replace(PLAIN, conditioned=1.0)
-ON_POLICY = Plan(easy=False, causal_weight=1.0, budget=3)
+ON_POLICY = Plan(easy=False, causal_weight=1.0, budget=3, mined=False)
 
 # Prompts of 7 and 10 tokens, answers of three blocks each, the last one partly filled.
 SAMPLES = draw_samples((7, 11), (10, 9))
@@ -177,14 +177,14 @@ def test_the_causal_loss_covers_the_answers_and_a_tenth_of_the_prompts() -> None
 
 def test_the_total_is_the_sum_with_the_planned_weight() -> None:
     batch = cut(SAMPLES, BLOCK)
-    found = run(tiny_model(), batch, every(batch), PLAIN, Plan(easy=False, causal_weight=0.3, budget=None))
+    found = run(tiny_model(), batch, every(batch), PLAIN, Plan(easy=False, causal_weight=0.3, budget=None, mined=False))
     expected = float(found.losses.denoise) + 0.3 * float(found.losses.causal)
     assert float(found.losses.total.detach()) == pytest.approx(expected, abs=1e-12)
 
 
 def test_the_denoising_loss_alone_trains_every_weight() -> None:
     model, batch = tiny_model(), cut(SAMPLES, BLOCK)
-    plan = Plan(easy=False, causal_weight=0.0, budget=None)
+    plan = Plan(easy=False, causal_weight=0.0, budget=None, mined=False)
     run(model, batch, noisy(batch, CONDITIONED), CONDITIONED, plan).losses.total.backward()
     for name, weight in model.named_parameters():
         assert weight.grad is not None, name
@@ -230,11 +230,30 @@ def test_on_an_on_policy_step_the_sampler_makes_half_of_each_rows_canvases() -> 
     model.encode(batch.ids, kv)
     sampler = replace(SAMPLERS["report"], budget=3)
     pins = Pins(batch.pinned, batch.block)
-    visited = visit_states(model, Contexts(kv, batch.context), sampler, pins, kept=2, generator=generator)
+    visited = visit_states(model, Contexts(kv, batch.context), sampler, pins, kept=2, generator=generator).states
     replaced = ~torch.tensor(kept)
     assert torch.equal(fed.ids[replaced], visited.ids)
     assert torch.equal(fed.soft[replaced], visited.soft)
     assert visited.soft.any()
+
+
+def test_on_a_mined_step_the_sampler_makes_all_canvases_of_what_it_gets_wrong_and_no_others() -> None:
+    config, mined = replace(CONDITIONED, canvases=3), ON_POLICY._replace(mined=True)
+    model, batch = tiny_model(), cut(SAMPLES, BLOCK)
+    generator, kv = torch.Generator().manual_seed(0), RecordedKV()
+    torch.randperm(6, generator=generator)  # the choice of whom to condition
+    model.encode(batch.ids, kv)
+    sampler, contexts = replace(SAMPLERS["report"], budget=3), Contexts(kv, batch.context)
+    pins = Pins(torch.zeros_like(batch.pinned), batch.block)
+    visits = visit_states(model, contexts, sampler, pins, kept=3, generator=generator)
+    right = batch._replace(block=torch.stack([visits.ended[0], (visits.ended[1] + 1) % VOCABULARY]))
+    right = right._replace(pinned=pins.mask)
+    canvases = noisy(right, config)._replace(ids=torch.full((6, WIDTH), 7))
+    fed = run(model, right, canvases, config, mined).fed
+    assert (fed.ids[:3] == 7).all(), "the first row came out right"
+    assert torch.equal(fed.ids[3:], visits.states.ids[3:])
+    assert fed.soft is not None
+    assert torch.equal(fed.soft[3:], visits.states.soft[3:])
 
 
 def test_sharpening_adds_the_entropy_of_what_is_right_already() -> None:

@@ -91,7 +91,7 @@ def trace_of(model: Watched, batch: Batch, seed: int = 0) -> Trace:
 def visited_by(model: Watched, batch: Batch, kept: int, seed: int = 0, budget: int = 9) -> States:
     sampler = replace(SAMPLER, budget=budget)
     generator = Generator().manual_seed(seed)
-    return visit_states(model, encode(model, batch), sampler, pins_of(batch), kept=kept, generator=generator)
+    return visit_states(model, encode(model, batch), sampler, pins_of(batch), kept=kept, generator=generator).states
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -113,6 +113,7 @@ def test_the_states_of_a_canvas_are_those_that_inference_meets(
     assert trace.live[:, row].tolist() == [step < life for step in range(len(trace.live))]
     assert [state.done.item() for state in states] == [step + 1 == life for step in range(life)]
     assert len(model.fed) == life
+    assert torch.equal(states[-1].output[0], trace.ended[row])
     for step, fed in enumerate(model.fed):
         assert torch.equal(fed.ids[0], trace.ids[step, row])
         soft = torch.zeros(1, WIDTH, 16, dtype=torch.float64) if fed.soft is None else fed.soft
@@ -153,14 +154,14 @@ def made_up(lives: list[int], steps: int) -> Trace:
     """A trace whose ids tell the step."""
     ids = torch.arange(steps)[:, None, None].expand(steps, len(lives), WIDTH)
     soft = torch.zeros(steps, len(lives), WIDTH, 16)
-    return Trace(ids, soft, torch.arange(steps)[:, None] < torch.tensor(lives))
+    return Trace(ids, soft, torch.arange(steps)[:, None] < torch.tensor(lives), ids[0])
 
 
 def kept_steps(model: Watched, kept: int, seed: int) -> list[list[int]]:
     """The steps that are kept of each canvas of a made-up trace."""
     nothing, generator = Contexts(RecordedKV(), torch.zeros(0)), Generator().manual_seed(seed)
     visited = visit_states(model, nothing, SAMPLER, no_pins(WIDTH), kept=kept, generator=generator)
-    return visited.ids[:, 0].view(-1, kept).tolist()
+    return visited.states.ids[:, 0].view(-1, kept).tolist()
 
 
 def test_live_states_are_chosen_evenly_and_none_twice(model: Watched, monkeypatch: pytest.MonkeyPatch) -> None:

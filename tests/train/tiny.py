@@ -16,7 +16,7 @@ from mezzotint.types import KeyValues
 
 VOCABULARY, PAD, END = 24, 0, 1
 WIDTH = 4
-ORDINARY = Plan(easy=False, causal_weight=1.0, budget=None)
+ORDINARY = Plan(easy=False, causal_weight=1.0, budget=None, mined=False)
 
 _SLIDING = LayerShape("sliding_attention", 8, 2, shares_kv=False, rope_theta=1e4, rotary_fraction=1.0)
 _FULL = LayerShape("full_attention", 8, 1, shares_kv=True, rope_theta=1e5, rotary_fraction=0.5)
