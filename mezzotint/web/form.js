@@ -36,6 +36,7 @@ export function wire(form, { label, request, run, examples = [], choose }) {
     } catch (error) {
       tell(...explain(error));
     } finally {
+      running.abort(); // where one of several failed, the others are not awaited any longer
       buttons.stop.disabled = true;
       buttons.run.disabled = false;
       running = null;

@@ -1,6 +1,6 @@
 // Whether a text is JSON, may still become JSON, or cannot; what a schema says of it is the server's to keep.
 
-const TAILS = ["", "0", "null", ":null", '"":null', '":null', '"', '":null'];
+const TAILS = ["", "null", ":null", '"":null'];
 const WORDS = ["true", "false", "null"];
 
 /** Returns: "empty", "whole", "prefix" (could go on to be JSON) or "broken". */

@@ -19,6 +19,7 @@ CHECKS = (
     "the scrubber replays every step",
     "a request copied as curl or Python",
     "a schema is judged as it is written, and holds the answer",
+    "a text is JSON, its beginning, or neither",
     "a talk goes on, and a new one begins",
     "a completion goes on from its text",
     "a selection is rewritten, kept or left",

@@ -93,6 +93,7 @@ const CHECKS = {
     const texts = {};
     for (const panel of ["chat", "infill"]) {
       await visit(page, panel);
+      if (panel === "infill") await page.fill("#panel-infill [name=hint]", "what it's \"called\" – $HOME, \\n");
       for (const kind of ["curl", "python"]) {
         await page.click(`#panel-${panel} [data-do=${kind}]`);
         await page.waitForFunction(() => document.querySelector("#status").textContent.startsWith("Copied"));
@@ -100,6 +101,7 @@ const CHECKS = {
         await page.evaluate(() => document.querySelector("#status").replaceChildren());
       }
     }
+    await page.fill("#panel-infill [name=hint]", "");
     await visit(page, "chat");
     return { ...texts, answer: await page.textContent("#panel-chat .final") };
   },
@@ -123,6 +125,15 @@ const CHECKS = {
     await page.locator("#panel-chat input[type=range]").fill("1");
     assert.ok((await page.locator("#panel-chat .grid .pinned").count()) > 0);
     await page.uncheck("#panel-chat [name=held]");
+  },
+  async "a text is JSON, its beginning, or neither"(page) {
+    const whole = '{"a":[1,-2.5e3,true,null,"x\\u00e9\\"y"],"b":{"c":false},"d":""}';
+    const judge = (texts) => page.evaluate(async (texts) => texts.map((await import("/assets/json.js")).judge), texts);
+    const beginnings = Array.from({ length: whole.length - 1 }, (_, at) => whole.slice(0, at + 1));
+    assert.deepEqual(new Set(await judge(beginnings)), new Set(["prefix"]));
+    assert.deepEqual(await judge([whole, " [] ", "", "\n"]), ["whole", "whole", "empty", "empty"]);
+    const broken = ['{"a"}}', "{a", "[1,,", "hello", '{"a":1}x', '"a"b', "[tru3", '{"a":1]'];
+    assert.deepEqual(await judge(broken), broken.map(() => "broken"));
   },
   async "a talk goes on, and a new one begins"(page) {
     await page.click("#panel-chat .examples button:has-text('Repeat')");

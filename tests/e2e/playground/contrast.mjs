@@ -24,7 +24,7 @@ export function findFaint() {
     const style = getComputedStyle(each);
     const [low, high] = [light(style.color).value, behind(each)].sort((a, b) => a - b);
     const contrast = (high + 0.05) / (low + 0.05);
-    const isFaint = contrast < 4.5 || Number(style.opacity) < 0.75;
+    const isFaint = contrast < 4.5 || Number(style.opacity) < 1;
     return isFaint ? [`${each.className || each.tagName}: ${contrast.toFixed(2)}`] : [];
   });
 }
