@@ -46,7 +46,7 @@ load: .venv/tests ## serve four times the requests that can be answered, some of
 	$(PY) -m benchmarks.overhead
 	$(PY) -m benchmarks.load
 
-e2e: .venv/tests $(CLIENTS:%=.venv-e2e/%/made) ## ask a server as real clients do, each from a venv of its own
+e2e: .venv/tests $(CLIENTS:%=.venv-e2e/%/made) .venv-e2e/playground/made ## ask a server as real clients do
 	MEZZOTINT_E2E=1 $(PY) -m pytest -q tests/e2e
 
 docs: .venv/package ## write docs/cli.md from the commands, and the fields of docs/serving.md
@@ -82,4 +82,10 @@ clean: ## remove .venv and every cache
 	$(PYTHON) -m venv --clear .venv-e2e/$*
 	.venv-e2e/tools/bin/uv pip install --quiet --python .venv-e2e/$*/bin/python --requirements $<
 	@if [ $* = aiperf ]; then .venv-e2e/tools/bin/uv pip install --quiet --python .venv-e2e/aiperf/bin/python --no-deps ./plugins/aiperf; fi
+	@touch $@
+
+# Without npm, or without a network for it, the playground's test says so and is skipped.
+.venv-e2e/playground/made: .venv/made
+	@mkdir -p .venv-e2e/playground
+	@! command -v npm >/dev/null || npm install --silent --no-fund --no-audit --prefix .venv-e2e/playground playwright-core@1.65.1
 	@touch $@

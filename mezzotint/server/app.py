@@ -37,7 +37,7 @@ def make_app(backend: Backend) -> FastAPI:
 
     @asynccontextmanager
     async def live(_app: FastAPI) -> AsyncIterator[None]:
-        backend.start()
+        await anyio.to_thread.run_sync(backend.start)
         yield
         await anyio.to_thread.run_sync(backend.stop)
 

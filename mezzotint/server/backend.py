@@ -64,8 +64,10 @@ class Backend:
         self._pace_s, self._ended_s = 0.0, time.monotonic()
 
     def start(self) -> None:
-        """Begin to answer."""
+        """Begin to answer, once it is known what forwards cost, which decoder `verified` weighs."""
         self.service.start()
+        if self.checkpoint.model.config.family == "diffusion_gemma":
+            self.service.call(self._book.read).result()
         self.is_ready = True
 
     def stop(self) -> None:
@@ -164,14 +166,6 @@ class Backend:
             raise ApiError(503, str(error), kind="server_error", code="unavailable", retry_after_s=1) from error
         finally:
             self._note_end()
-
-    async def complete(self, asked: Asked, *, deadline_s: float | None = None, priority: int = 0) -> Completion:
-        """The whole answer. Raises: as answer."""
-        async with aclosing(self.answer(asked, deadline_s=deadline_s, priority=priority)) as events:
-            async for event in events:
-                if isinstance(event, Completion):
-                    return event
-        raise AssertionError("an answer ends with its completion, or raises")
 
     async def choose(
         self, prompt: Prompt, choices: Sequence[str], decoder: Literal["diffusion", "ar"], seed: int | None

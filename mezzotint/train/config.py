@@ -44,7 +44,7 @@ class TrainConfig:
 
     mixture: task family → share of the examples. widths: canvas lengths drawn from, in tokens.
     on_policy: share of the steps, once on_policy_from of the run is over, that take half of their canvases from the
-    model's own sampler; mined: share of those in which the examples that the sampler gets wrong have all of its canvases.
+    model's own sampler; mined: share of those in which what the sampler gets wrong has all of its canvases.
     peak_rate: AdamW's; Muon's is matrix_rate × as high (its updates are scaled to the same rms).
     pinned: share of the canvases that are given some of their tokens; blanks: share of the texts with a blank whose
     canvas is given what stands behind it.

@@ -28,7 +28,7 @@ class Visits(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """All states of a rollout of B canvases: ids [S, B, C], soft [S, B, C, D], live [S, B]; ended [B, C]: their ends."""
+    """All states of a rollout of B canvases: ids [S, B, C], soft [S, B, C, D], live [S, B]; and ended [B, C]."""
 
     ids: Tensor
     soft: Tensor
