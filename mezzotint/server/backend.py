@@ -19,7 +19,7 @@ from mezzotint.engine.service import Service
 from mezzotint.llm.checkpoint import Checkpoint
 from mezzotint.llm.choose import Choice, choose
 from mezzotint.llm.entry import Asked, accept, make_request
-from mezzotint.llm.events import Completion, Event
+from mezzotint.llm.events import Event
 from mezzotint.llm.fold import Fold, spent
 from mezzotint.llm.infill import Infilled, infill
 from mezzotint.server.config import ServerConfig

@@ -75,9 +75,9 @@ def joint_loss(
 ) -> Losses:
     """Both losses of one batch.
 
-    A share of the canvases gets a soft embedding from a first pass. With a budget in the plan, half of each row's canvases
-    are replaced by states that the sampler meets on its way through that many steps; if mined, all of those rows that
-    it gets wrong, and none of the others.
+    A share of the canvases gets a soft embedding from a first pass. With a budget in the plan, half of each row's
+    canvases are replaced by states that the sampler meets on its way through that many steps; if mined, all of the
+    rows that it gets wrong, and none of the others.
     """
     kv = RecordedKV()
     causal = _causal_loss(model, model.encode(batch.ids, kv), batch, config, generator)
