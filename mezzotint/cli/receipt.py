@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mezzotint.llm.work import tell_work
+from mezzotint.decoding.work import tell_work
 from mezzotint.types import Receipt
 
 

@@ -33,6 +33,9 @@ class Serving:
         int | None, _option("Memory of keys and values; half of what is free when it starts unless given.")
     ] = None
     cors: Annotated[list[str] | None, _option("A page's origin that may ask from a browser; any unless given.")] = None
+    otel: Annotated[
+        bool, _option("Send a span an answer by OpenTelemetry, as its environment variables say.", "--otel")
+    ] = False
     vllm_metrics: Annotated[
         bool, _option("Gauges under vLLM's names too, for routers that read those.", "--vllm-metrics")
     ] = False
@@ -49,6 +52,7 @@ def serve(loading: Loading, serving: Serving) -> None:
     from mezzotint.engine.config import EngineConfig
     from mezzotint.server import Backend, ServerConfig
     from mezzotint.server.run import open_socket, serve
+    from mezzotint.server.tracing import load_tracer
 
     listed = filter(None, os.environ.get("MEZZOTINT_API_KEYS", "").split(","))
     config = ServerConfig(
@@ -65,8 +69,10 @@ def serve(loading: Loading, serving: Serving) -> None:
     target = choose_target(loading.model, None)
     if target.decoder is not None:
         raise ValueError(f"model is {loading.model!r}, but clients choose the decoder: name the model alone")
+    tracer = load_tracer() if serving.otel else None
     listening = open_socket(serving.host, serving.port)
     backend = Backend(serving.name or Path(target.model).name, load_alone(loading), config, engine)
+    backend.tracer = tracer
     host, port = listening.getsockname()[:2]
     print(f"serving {backend.name} on http://{host}:{port}", flush=True)
     serve(backend, listening)

@@ -4,8 +4,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from mezzotint.decoding.work import tell_work
 from mezzotint.llm.events import Completion
-from mezzotint.llm.work import tell_work
 from mezzotint.types import Receipt
 
 

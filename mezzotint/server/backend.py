@@ -26,6 +26,7 @@ from mezzotint.server.config import ServerConfig
 from mezzotint.server.errors import ApiError, explain, refuse
 from mezzotint.server.job import FIELDS, Job
 from mezzotint.server.target import DECODERS
+from mezzotint.server.tracing import Tracer, trace_answer
 from mezzotint.text.document import Blank
 from mezzotint.text.grammar import Grammars
 from mezzotint.text.prompt import Prompt
@@ -60,6 +61,7 @@ class Backend:
         self._ids, self._lock = count(), Lock()
         self.open = 0  # requests that were taken and have not ended
         self.is_ready = False
+        self.tracer: Tracer | None = None
         self.on_answer: Callable[[Receipt], None] = lambda receipt: None
         self._pace_s, self._ended_s = 0.0, time.monotonic()
 
@@ -150,18 +152,20 @@ class Backend:
         until_s = deadline_s or self.config.deadline_s
         request = make_request(str(next(self._ids)), asked, self.checkpoint, deadline_s=until_s, priority=priority)
         try:
-            async with aclosing(self.service.stream(request)) as outcomes:
-                async for outcome in outcomes:
-                    match outcome:
-                        case Told(event=event):
-                            for told in fold.push(event):
-                                yield told
-                        case Done(receipt=paid):
-                            completion = fold.complete(spent(paid))
-                            self.on_answer(completion.receipt)
-                            yield completion
-                        case Failed():
-                            raise explain(outcome)
+            with trace_answer(self.tracer, self.name, asked) as note:
+                async with aclosing(self.service.stream(request)) as outcomes:
+                    async for outcome in outcomes:
+                        match outcome:
+                            case Told(event=event):
+                                for told in fold.push(event):
+                                    yield told
+                            case Done(receipt=paid):
+                                completion = fold.complete(spent(paid))
+                                self.on_answer(completion.receipt)
+                                note(completion.receipt)
+                                yield completion
+                            case Failed():
+                                raise explain(outcome)
         except UnavailableError as error:
             raise ApiError(503, str(error), kind="server_error", code="unavailable", retry_after_s=1) from error
         finally:

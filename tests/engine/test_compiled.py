@@ -10,7 +10,7 @@ from mezzotint.decoding.program import Event
 from mezzotint.engine.request import Request
 from mezzotint.model.compiled import compile_model
 from mezzotint.model.diffusion_gemma import DiffusionGemma
-from tests.engine.tiny import ASKED, PINS, PLAIN, Run, engine, model, request, tokens_of
+from tests.engine.tiny import ASKED, PINS, PLAIN, Run, engine, model, request, settled, tokens_of
 from tests.model.compiler import needs_compiler
 
 pytestmark = needs_compiler
@@ -33,7 +33,7 @@ def compiled(dtype: torch.dtype) -> DiffusionGemma:
 @torch.inference_mode()
 def alone(asked: Request, dtype: torch.dtype) -> list[Event]:
     assert asked.params.seed is not None
-    return list(PLAIN[asked.params.decoder](compiled(dtype), asked, asked.params.seed))
+    return list(settled(PLAIN[asked.params.decoder](compiled(dtype), asked, asked.params.seed)))
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

@@ -12,7 +12,7 @@ from mezzotint.decoding.gate import generate_gated
 from mezzotint.decoding.program import Block, Draft, Event, Finished
 from mezzotint.engine.request import Request
 from mezzotint.types import Alarm
-from tests.engine.tiny import DEFAULTS, DIFFUSION, LIMITS, Run, Runs, engine, model, request, tokens_of
+from tests.engine.tiny import DEFAULTS, DIFFUSION, LIMITS, Run, Runs, engine, model, request, settled, tokens_of
 
 BOUNDS = GateLimits(doubt=1e9, surprise=4.0, spike=1e9)
 ASKED = {
@@ -87,7 +87,7 @@ def test_a_gated_request_among_others_tells_what_it_tells_alone(config: dict[str
 
 def unscored(events: Sequence[Event]) -> list[Event]:
     """What was told, without drafts and what is compared by itself."""
-    bare = [e._replace(scores=None, uncertainty=None) if isinstance(e, Block) else e for e in events]
+    bare = [e._replace(scores=None, uncertainty=None) if isinstance(e, Block) else e for e in settled(events)]
     return [event for event in bare if not isinstance(event, Draft)]
 
 

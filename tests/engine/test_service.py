@@ -13,7 +13,7 @@ from mezzotint.decoding.program import Block, Draft, Event, Prefilled
 from mezzotint.engine.engine import Engine
 from mezzotint.engine.request import Done, Failed, Outcome, Request, Told, UnavailableError
 from mezzotint.engine.service import Service, Stream
-from tests.engine.tiny import AR, DIFFUSION, Answer, alone, engine, request
+from tests.engine.tiny import AR, DIFFUSION, Answer, alone, engine, request, settled
 
 ENDLESS = replace(DIFFUSION, ignore_eos=True, max_tokens=80)
 
@@ -38,7 +38,7 @@ def answer_of(outcomes: Iterable[Outcome]) -> Answer:
     *told, done = outcomes
     assert isinstance(done, Done)
     receipt = replace(done.receipt, cached_tokens=0, queue_s=0.0, prefill_s=0.0, generation_s=0.0)
-    return Answer(tuple(each.event for each in told if isinstance(each, Told)), receipt)
+    return Answer(settled(each.event for each in told if isinstance(each, Told)), receipt)
 
 
 async def read(service: Service, asked: Request) -> list[Outcome]:
@@ -154,7 +154,7 @@ def test_a_reader_that_is_slow_loses_drafts_and_no_block() -> None:
     with Service(engine()) as service:
         stream = service.submit(asked)
         service.drain()  # nothing of it waits for the reader
-        told = [outcome.event for outcome in stream if isinstance(outcome, Told)]
+        told = settled(outcome.event for outcome in stream if isinstance(outcome, Told))
     whole = alone(asked).events
     drafts = [event for event in whole if isinstance(event, Draft)]
     assert len(drafts) > 32

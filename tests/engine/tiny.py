@@ -204,7 +204,7 @@ def request(id: str, prompt: int | tuple[int, ...] = 10, params: SamplingParams 
 
 
 class Answer(NamedTuple):
-    """What a request told, and its receipt without times and cached tokens, which alone may differ."""
+    """What a request told, and its receipt, without what alone may differ: times, cached tokens, last bits of doubt."""
 
     events: tuple[Event, ...]
     receipt: Receipt
@@ -231,7 +231,13 @@ def _alone(window: int, prompt: tuple[int, ...], params: SamplingParams, pinned:
     assert isinstance(finished, Finished)
     sampler = params.resolve_sampler(DEFAULTS) if params.decoder in ("diffusion", "verified") else None
     costs = SMALL_MODEL if params.decoder == "verified" else None
-    return Answer(events, write_receipt(len(prompt), blocks, finished, params, sampler, params.seed, CANVAS, costs))
+    receipt = write_receipt(len(prompt), blocks, finished, params, sampler, params.seed, CANVAS, costs)
+    return Answer(settled(events), receipt)
+
+
+def settled(events: Iterable[Event]) -> tuple[Event, ...]:
+    """Events without the doubts of drafts, which another batch rounds otherwise."""
+    return tuple(event._replace(entropy=None) if isinstance(event, Draft) else event for event in events)
 
 
 def engine(
@@ -298,7 +304,7 @@ class Run:
             assert outcome.id not in self.failed, "nothing follows a failure"
             match outcome:
                 case Told(id, event):
-                    self.told[id].append(event)
+                    self.told[id] += settled([event])
                 case Done(id, receipt):
                     self.done[id] = receipt
                 case Failed(id):
