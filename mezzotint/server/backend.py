@@ -24,11 +24,11 @@ from mezzotint.llm.fold import Fold, spent
 from mezzotint.llm.infill import Infilled, infill
 from mezzotint.server.config import ServerConfig
 from mezzotint.server.errors import ApiError, explain, refuse
-from mezzotint.server.job import FIELDS, Job
+from mezzotint.server.job import FIELDS, Job, Write
 from mezzotint.server.target import DECODERS
 from mezzotint.server.tracing import Tracer, trace_answer
 from mezzotint.text.document import Blank
-from mezzotint.text.grammar import Grammars
+from mezzotint.text.grammar import Grammar, Grammars
 from mezzotint.text.prompt import Prompt
 from mezzotint.text.tokenizer import Tokenizer
 from mezzotint.types import Receipt
@@ -104,6 +104,11 @@ class Backend:
         """Read a job, before anything is answered. Raises: ApiError naming what is wrong with it, and the remedy."""
         return await asyncio.to_thread(self._accept, job)
 
+    def compile(self, write: Write) -> Grammar:
+        """A grammar for this model. Raises: ValueError for what cannot be honoured."""
+        with self._lock:
+            return write(self._grammars)
+
     def _accept(self, job: Job) -> Asked:
         limits, config = self.checkpoint.limits, self.config
         ids = self.encode(job.prompt)
@@ -115,8 +120,7 @@ class Backend:
         most = job.max_tokens or max(1, min(config.default_max_tokens, room - room % limits.canvas_length))
         params = job.params(most if job.max_tokens is None else job.max_tokens)
         try:
-            with self._lock:
-                grammar = None if job.write is None else job.write(self._grammars)
+            grammar = None if job.write is None else self.compile(job.write)
             asked = accept(job.prompt, params, self.checkpoint, grammar, job.stop)
             self._check(make_request("checked", asked, self.checkpoint))
         except ValueError as error:

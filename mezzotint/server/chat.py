@@ -61,7 +61,8 @@ async def stream_chat(
     """
     tokenizer, limits = backend.tokenizer, backend.checkpoint.limits
     opened = open_thoughts(asked.ids, limits)
-    talks = [Talk(asked, tokenizer, opened) for _ in range(job.n)]
+    judge = None if job.judge is None else backend.compile(job.judge)
+    talks = [Talk(asked, tokenizer, opened, judge) for _ in range(job.n)]
     ended: dict[int, Completion] = {}
     with backend.admit(job.n):
         for index in range(job.n):

@@ -36,14 +36,16 @@ Write = Callable[[Grammars], Grammar]
 class Job:
     """One prompt to answer. options: fields of SamplingParams but max_tokens, which depends on the prompt's length.
 
-    max_tokens: None takes the server's. write: what makes the grammar that the answer follows. drafts: whether a
-    stream tells of every step. deadline_s: None takes the server's.
+    max_tokens: None takes the server's. write: what makes the grammar that the answer follows. judge: what makes the
+    grammar of right calls, where an answer that follows none may hold some. drafts: whether a stream tells of every
+    step. deadline_s: None takes the server's.
     """
 
     prompt: Prompt
     options: Mapping[str, Any]
     max_tokens: int | None = None
     write: Write | None = None
+    judge: Write | None = None
     stop: tuple[str, ...] = ()
     n: int = 1
     drafts: bool = False
@@ -76,8 +78,10 @@ def read_chat(body: ChatBody, served: str) -> Job:
     if choice == "none":
         tools = []
     calls = write_calls(tools, choice, parallel=body.parallel_tool_calls is not False, thinking=thinking)
+    is_free = bool(tools) and calls is None
     return Job(
         prompt=Chat(messages=read_history(body.messages), tools=tools, thinking=thinking),
+        judge=write_calls(tools, "required", parallel=True, thinking=False) if is_free else None,
         options=options,
         max_tokens=body.max_completion_tokens if body.max_tokens is None else body.max_tokens,
         write=_only(write, calls),

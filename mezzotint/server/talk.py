@@ -8,9 +8,12 @@ from typing import Any, NamedTuple
 from mezzotint.llm.entry import Asked
 from mezzotint.llm.events import BlockEvent
 from mezzotint.text.call import ToolCall
-from mezzotint.text.parse import Reply, ReplyParser
+from mezzotint.text.grammar import Grammar
+from mezzotint.text.parse import Reply, ReplyParser, encode_reply
 from mezzotint.text.tokenizer import Tokenizer
 from mezzotint.types import Score
+
+_WRONG = "The call of {} is of no declared tool, or its arguments are not as declared."
 
 
 class Said(NamedTuple):
@@ -27,8 +30,9 @@ class Talk:
     faults: sentences on what is not written as it should be. thoughts: tokens that were reasoning.
     """
 
-    def __init__(self, asked: Asked, tokenizer: Tokenizer, opened: Sequence[int]) -> None:
-        """opened: what of the prompt the answer goes on in the midst of."""
+    def __init__(self, asked: Asked, tokenizer: Tokenizer, opened: Sequence[int], judge: Grammar | None = None) -> None:
+        """opened: what of the prompt the answer goes on in the midst of. judge: the grammar of right calls."""
+        self._tokenizer, self._judge = tokenizer, judge
         self._scanner = None if asked.stop is None else asked.stop.restart()
         self._parser = ReplyParser(tokenizer)
         self._parser.push(opened)
@@ -51,7 +55,18 @@ class Talk:
     def _note(self, reply: Reply) -> Said:
         self.faults += reply.faults
         self.calls += len(reply.calls)
+        self.faults += [_WRONG.format(call.name) for call in reply.calls if not self._is_right(call)]
         return Said(reply.content, reply.reasoning, reply.calls)
+
+    def _is_right(self, call: ToolCall) -> bool:
+        """Whether a call is one of a declared tool, with arguments as declared."""
+        if self._judge is None:
+            return True
+        place, ids = self._judge.start(), encode_reply(Reply(calls=(call,)), self._tokenizer)
+        if place.count_valid(ids) < len(ids):
+            return False
+        place.consume(ids)
+        return place.is_accepting
 
 
 def name_call(call: ToolCall) -> dict[str, Any]:

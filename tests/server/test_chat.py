@@ -6,10 +6,14 @@ from typing import Any
 import httpx2
 import pytest
 
-from mezzotint.llm import LLM, SamplingParams
+from mezzotint.llm import LLM, BlockEvent, SamplingParams
+from mezzotint.llm.entry import accept
+from mezzotint.server.talk import Talk
 from mezzotint.tasks import FAMILIES
+from mezzotint.text.call_grammar import compile_calls
+from mezzotint.text.parse import Reply, ToolCall, encode_reply
 from mezzotint.text.prompt import Chat
-from tests.server.running import Running
+from tests.server.running import Running, make_backend, serving
 
 HELLO = [{"role": "user", "content": "Hello"}]
 TOOL = {
@@ -209,3 +213,55 @@ def test_a_deadline_that_passes_is_told_as_one(http: httpx2.Client) -> None:
     chunks = http.post("/v1/chat/completions", json={**body, "stream": True, "x_route": {"deadline_ms": 50}})
     assert chunks.status_code == 200
     assert json.loads(chunks.text.strip().rsplit("data: ", 1)[1])["error"]["code"] == "deadline"
+
+
+def test_a_call_that_no_grammar_held_is_judged_by_what_was_declared(server: Running) -> None:
+    tokenizer = server.backend.tokenizer
+    judge = server.backend.compile(lambda grammars: compile_calls(grammars, [TOOL], choice="required"))
+    asked = accept([5], SamplingParams(max_tokens=9), server.backend.checkpoint)
+    calls = {"right": {"city": "Lund"}, "wrong": {"city": 7}, "more": {"city": "Lund", "when": "now"}, "none": {}}
+    for name, arguments in calls.items():
+        talk = Talk(asked, tokenizer, [], judge)
+        ids = encode_reply(Reply(calls=(ToolCall("get_time", arguments),)), tokenizer)
+        said = talk.push(BlockEvent(0, 1, ids, ""))
+        assert [call.arguments for call in said.calls] == [arguments]
+        assert bool(talk.faults) == (name != "right")
+
+
+def test_a_step_that_fails_ends_its_requests_with_500_and_the_next_are_answered() -> None:
+    backend = make_backend()
+    with serving(backend) as running, httpx2.Client(base_url=running.url, timeout=60) as http:
+        whole = ask(http, max_tokens=8)
+        engine = backend.service._engine
+        plain, engine.step = engine.step, lambda: 1 / 0
+        late = http.post("/v1/chat/completions", json={"model": "lab", "messages": HELLO, "max_tokens": 8})
+        assert late.status_code == 500
+        assert late.json()["error"]["code"] == "crashed"
+        engine.step = plain
+        assert ask(http, max_tokens=8)["choices"] == whole["choices"]
+
+
+def test_a_server_that_is_told_to_end_finishes_what_it_began() -> None:
+    backend = make_backend()
+    with serving(backend) as running, httpx2.Client(base_url=running.url, timeout=60) as http:
+        body = {"model": "lab:ar", "messages": HELLO, "max_tokens": 200, "ignore_eos": True, "stream": True}
+        with http.stream("POST", "/v1/chat/completions", json=body) as response:
+            lines = response.iter_lines()
+            assert next(lines).startswith("data: ")
+            backend.is_ready = False  # as SIGTERM makes it, before it waits
+            refused = httpx2.post(f"{running.url}/v1/chat/completions", json={"model": "lab", "messages": HELLO})
+            assert refused.status_code == 503
+            assert httpx2.get(f"{running.url}/health/ready").status_code == 503
+            assert httpx2.get(f"{running.url}/health/live").status_code == 200
+            assert [line for line in lines if line][-1] == "data: [DONE]"
+
+
+def test_a_preset_is_named_behind_the_model_and_decides_what_it_decides(http: httpx2.Client) -> None:
+    fast, best = (ask(http, model=f"lab:{name}", max_tokens=64)["metrics"]["diffusion"] for name in ("fast", "best"))
+    assert (fast["step_budget"], best["step_budget"]) == (4, 32)
+    assert ask(http, x_diffusion={"preset": "fast"}, max_tokens=64)["metrics"]["diffusion"]["step_budget"] == 4
+    assert refuse(http, model="lab:fast", x_diffusion={"steps": 9})["param"] == "steps"
+    assert refuse(http, model="lab:ar:fast")["param"] == "decoder"
+    assert refuse(http, model="lab:fast", x_diffusion={"preset": "best"})["param"] == "x_diffusion"
+    held = ask(http, model="lab:best", max_tokens=64, response_format={"type": "json_object"})
+    assert isinstance(json.loads(held["choices"][0]["message"]["content"]), dict)
