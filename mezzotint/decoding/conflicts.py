@@ -5,6 +5,7 @@ from math import inf
 from mezzotint.decoding.limits import Limits
 from mezzotint.decoding.params import SamplingParams
 from mezzotint.decoding.sampler import SAMPLERS
+from mezzotint.decoding.shape import make_bias
 
 
 def check_conflicts(
@@ -16,12 +17,13 @@ def check_conflicts(
     is_pinned: bool = False,
     is_inspected: bool = False,
 ) -> None:
-    """Refuse options that exclude each other.
+    """Refuse options that exclude each other, and what this vocabulary does not have.
 
     is_constrained: by a grammar. is_stopped: by a stopper, such as stop strings. is_pinned: canvases have given tokens.
     is_inspected: by an inspector, without which there is no gate.
     Raises: ValueError naming option, value and remedy.
     """
+    make_bias(params, limits.vocab_size)
     if is_constrained:
         _check_constrained(params, is_stopped=is_stopped)
     if params.gate != "off":

@@ -1,5 +1,6 @@
 """The HTTP application: routes before one backend, what all of them pass, and errors in one shape."""
 
+import re
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,6 +21,7 @@ from mezzotint.server.prometheus import Metrics
 from mezzotint.server.reply import reply_json
 from mezzotint.server.routes import make_router
 
+_KIND = re.compile(r"(?:str|int|bool|list\[.*|dict\[.*|\w+Body)")  # of a union, where pydantic names what it tried
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"description": "The request is wrong; `error` names the field, its value and the remedy."},
     401: {"description": "No known API key was sent."},
@@ -80,7 +82,7 @@ async def _tell_invalid(_request: Request, error: Exception) -> Response:
     """The first thing that is wrong with a body, by the name of its field."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
-    place = ".".join(str(part) for part in first["loc"][1:])
+    place = ".".join(str(part) for part in first["loc"][1:] if not _KIND.fullmatch(str(part)))
     told = first["msg"].removeprefix("Value error, ")
     if first["type"] == "extra_forbidden":
         told = f"{place} is no field that is known here; leave it out"
@@ -90,7 +92,13 @@ async def _tell_invalid(_request: Request, error: Exception) -> Response:
         told, place = "the body is no JSON object; send one, under content-type: application/json", ""
     elif place:
         told = f"{place}: {told}"
-    return reply_json(ApiError(400, told, param=place or told.split(" ")[0]).body, 400)
+    return reply_json(ApiError(400, told, param=place or _field_of(told)).body, 400)
+
+
+def _field_of(told: str) -> str | None:
+    """The field with which a sentence of ours begins."""
+    word = told.split(" ")[0]
+    return word if "_" in word or told.startswith(f"{word} is ") else None
 
 
 async def _tell_http(_request: Request, error: Exception) -> Response:

@@ -24,7 +24,8 @@ from mezzotint.llm.fold import Fold, spent
 from mezzotint.llm.infill import Infilled, infill
 from mezzotint.server.config import ServerConfig
 from mezzotint.server.errors import ApiError, explain, refuse
-from mezzotint.server.job import FIELDS, Job, Write
+from mezzotint.server.form import Write
+from mezzotint.server.job import FIELDS, Job
 from mezzotint.server.target import DECODERS
 from mezzotint.server.tracing import Tracer, trace_answer
 from mezzotint.text.document import Blank
@@ -116,8 +117,10 @@ class Backend:
             told = f"the prompt has {len(ids)} tokens, and this server takes {config.max_prompt_tokens}; shorten it"
             raise ApiError(400, told, code="context_length_exceeded")
         # A canvas may reach past the last token, and one under a grammar may begin anywhere.
+        if job.n > config.max_choices:
+            raise ApiError(400, f"n is {job.n}; ask for at most {config.max_choices} answers", param="n")
         room = limits.max_positions - len(ids) - limits.canvas_length
-        most = job.max_tokens or max(1, min(config.default_max_tokens, room - room % limits.canvas_length))
+        most = max(1, min(config.default_max_tokens, room - room % limits.canvas_length))
         params = job.params(most if job.max_tokens is None else job.max_tokens)
         try:
             grammar = None if job.write is None else self.compile(job.write)
@@ -136,6 +139,9 @@ class Backend:
         if not self.is_ready:
             told = "this server is starting, or about to stop; try again, or ask another one"
             raise ApiError(503, told, kind="server_error", code="unavailable", retry_after_s=1)
+        if answers > self._most:
+            told = f"{answers} answers are asked for at once, and this server holds {self._most}; ask for fewer"
+            raise ApiError(400, told, code="too_many_answers")
         if self.open + answers > self._most:
             raise self._busy()
         self.open += answers
@@ -185,7 +191,7 @@ class Backend:
         self, document: Sequence[str | Blank], job: Job, lengths: Literal["surplus", "candidates"], *, raw: bool
     ) -> Infilled:
         """Fill blanks between two steps of the engine; see LLM.infill. Raises: ApiError."""
-        params = job.params(job.max_tokens or self.config.default_max_tokens)
+        params = job.params(self.config.default_max_tokens if job.max_tokens is None else job.max_tokens)
         raw = raw or self.checkpoint.prompts.template is None
         return await self._between(partial(infill, document, params, lengths, self.checkpoint, raw=raw))
 

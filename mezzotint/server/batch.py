@@ -9,6 +9,7 @@ refused, is not asked again; what failed on our side is.
 import asyncio
 import fcntl
 import json
+import logging
 import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping
@@ -25,6 +26,7 @@ from mezzotint.server.errors import ApiError
 from mezzotint.server.job import read_chat, read_completion
 from mezzotint.server.protocol import Body, ChatBody, CompletionBody, ResponsesBody
 
+_LOG = logging.getLogger(__name__)
 _BODIES: dict[str, type[Body]] = {
     "/v1/chat/completions": ChatBody,
     "/v1/completions": CompletionBody,
@@ -54,13 +56,13 @@ def read_lines(file: Path) -> list[Line]:
     Raises: ValueError naming the line and what is wrong with it.
     """
     lines: dict[str, Line] = {}
-    for number, text in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+    for number, text in enumerate(file.read_text(encoding="utf-8-sig").split("\n"), 1):
         if not text.strip():
             continue
         where = f"{file}, line {number}"
         try:
             given = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError(f"{where} is no JSON: {error}; correct or remove it") from error
         line = _read_line(given, where)
         if line.custom_id in lines:
@@ -114,6 +116,8 @@ async def run_batch(
 async def _answer(backend: Backend, line: Line) -> tuple[int, dict[str, Any]]:
     """Returns: the status that HTTP would have, and the body."""
     try:
+        if line.body.get("stream"):
+            raise ApiError(400, "stream is true, and a line is answered whole; leave it out", param="stream")
         return 200, await answer_whole(backend, _BODIES[line.url].model_validate(line.body))
     except ValidationError as error:
         first = error.errors()[0]
@@ -121,6 +125,10 @@ async def _answer(backend: Backend, line: Line) -> tuple[int, dict[str, Any]]:
         return 400, ApiError(400, f"{place}: {first['msg']}", param=place).body
     except ApiError as error:
         return error.status, error.body
+    except Exception as error:  # of one line; the others are answered all the same
+        _LOG.exception("a line could not be answered")
+        told = f"the answer failed: {type(error).__name__}"
+        return 500, ApiError(500, told, kind="server_error", code="bug").body
 
 
 async def answer_whole(backend: Backend, body: Body) -> dict[str, Any]:
@@ -164,9 +172,12 @@ def _open_output(path: Path) -> Iterator[tuple[TextIO, dict[str, int]]]:
         kept: dict[str, int] = {}
         texts: list[str] = []
         held = file.read()
-        for text in held.splitlines(keepends=True):
+        *lines, _cut_short = held.split("\n")
+        for text in (f"{line}\n" for line in lines):
             told = _read_answer(text)
-            if told is not None and told[1] < 500 and told[1] != 429:
+            if told is None:
+                raise ValueError(f"{path} holds {text[:60]!r}, which is no answer; name another --output")
+            if told[1] < 500 and told[1] != 429:
                 kept[told[0]] = told[1]
                 texts.append(text)
         if "".join(texts) != held:
@@ -178,8 +189,6 @@ def _open_output(path: Path) -> Iterator[tuple[TextIO, dict[str, int]]]:
 
 
 def _read_answer(text: str) -> tuple[str, int] | None:
-    if not text.endswith("\n"):
-        return None
     try:
         told = json.loads(text)
         return told["custom_id"], told["response"]["status_code"]
@@ -196,6 +205,6 @@ def _write(file: TextIO, line: Line, status: int, told: dict[str, Any]) -> None:
         "response": response,
         "error": error,
     }
-    file.write(json.dumps(whole, ensure_ascii=False) + "\n")
+    file.write(json.dumps(whole) + "\n")
     file.flush()
     os.fsync(file.fileno())

@@ -101,6 +101,9 @@ def _read_rate(rate: str) -> Any:
 
 async def _read_body(receive: Receive, most: int, headers: Headers) -> bytes:
     """A body, no further than it may go."""
+    coding = headers.get("content-encoding", "identity")
+    if coding != "identity":
+        raise ApiError(415, f"content-encoding is {coding!r}; send the body as it is", code="unsupported_encoding")
     told = headers.get("content-length", "0")
     size, parts = int(told) if told.isdigit() else 0, list[bytes]()
     while True:

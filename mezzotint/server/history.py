@@ -28,6 +28,8 @@ def read_history(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         if said.get("role") == "assistant":
             said["content"] = _read_said(said.get("content"), where)
             calls = said.get("tool_calls")
+            if calls is not None and not isinstance(calls, list):
+                raise _wrong(f"{where} has tool_calls {calls!r}; send a list")
             if calls:
                 said["tool_calls"] = [_read_call(call, f"{where}.tool_calls[{at}]") for at, call in enumerate(calls)]
                 open_calls = {call["id"]: (said, call["function"]["name"]) for call in calls}
@@ -43,7 +45,7 @@ def read_history(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def _respond(message: Mapping[str, Any], open_calls: dict[str, Any], where: str) -> None:
     id = message.get("tool_call_id")
-    if id not in open_calls:
+    if not isinstance(id, str) or id not in open_calls:
         told = ", ".join(open_calls) or "none"
         raise _wrong(f"{where} answers tool_call_id {id!r}; calls of the assistant's turn before it are: {told}")
     asked, name = open_calls.pop(id)
@@ -64,13 +66,14 @@ def _order(message: dict[str, Any]) -> dict[str, Any]:
 
 def _read_call(call: Any, where: str) -> dict[str, Any]:
     function = call.get("function") if isinstance(call, Mapping) else None
-    if not isinstance(function, Mapping) or not isinstance(function.get("name"), str) or "id" not in call:
+    is_named = isinstance(function, Mapping) and isinstance(function.get("name"), str)
+    if not isinstance(function, Mapping) or not is_named or not isinstance(call.get("id"), str):
         raise _wrong(f'{where} is {call!r}; send {{"id": ..., "type": "function", "function": {{...}}}}')
     given = function.get("arguments") or "{}"
     try:
         arguments = json.loads(given) if isinstance(given, str) else given
-    except ValueError:
-        raise _wrong(f"{where} has arguments {given!r}, which is no JSON; send an object as JSON text") from None
+    except (ValueError, RecursionError):
+        raise _wrong(f"{where} has arguments {given[:200]!r}, which is no JSON; send an object as JSON text") from None
     if not isinstance(arguments, Mapping):
         raise _wrong(f"{where} has arguments {given!r}; send an object as JSON text")
     return {"id": call["id"], "function": {"name": function["name"], "arguments": dict(arguments)}}
@@ -81,7 +84,7 @@ def _read_response(content: Any, where: str) -> Any:
     text = content if isinstance(content, str) else "".join(_text_of(part, where) for part in content or ())
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     return value if isinstance(value, dict) else text
 

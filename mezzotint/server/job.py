@@ -1,24 +1,24 @@
 """A body as the engine's words: a prompt, options, a grammar, stops; nothing is answered here."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from mezzotint.llm import PRESETS, Prompt, SamplingParams
 from mezzotint.server.errors import ApiError, refuse
+from mezzotint.server.form import Write, only_one, read_format, read_structured, write_calls
 from mezzotint.server.history import read_history
 from mezzotint.server.protocol import (
+    BlankBody,
     ChatBody,
     CompletionBody,
     DiffusionOptions,
     InfillBody,
     RouteOptions,
     Sampled,
-    StructuredOutputs,
 )
 from mezzotint.server.target import read_target
-from mezzotint.text.call_grammar import MOST_CALLS, compile_calls
-from mezzotint.text.grammar import Grammar, Grammars
+from mezzotint.text.document import Blank
 from mezzotint.text.prompt import Chat
 
 # Tokens of thoughts that an effort may take; the highest take what they need.
@@ -28,8 +28,6 @@ _OPTIONS = (
 ).split()
 _DIFFUSION = "steps entropy_bound canvas_length drop_after_end sampler".split()
 FIELDS = frozenset(Sampled.model_fields) | {"logprobs", "prompt_logprobs", "steps", "sampler", "decoder"}
-
-Write = Callable[[Grammars], Grammar]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,18 +71,21 @@ def read_chat(body: ChatBody, served: str) -> Job:
         options["logprobs"] = body.top_logprobs or 0
     thinking = _read_thinking(body, options)
     tools = body.tools or []
-    write = _only(_read_format(body.response_format), _read_structured(body.structured_outputs))
-    choice = body.tool_choice or ("auto" if tools else "none")
+    write = only_one(read_format(body.response_format), read_structured(body.structured_outputs))
+    choice = ("auto" if tools else "none") if body.tool_choice is None else body.tool_choice
     if choice == "none":
         tools = []
     calls = write_calls(tools, choice, parallel=body.parallel_tool_calls is not False, thinking=thinking)
+    if thinking and (write or calls):
+        told = "thoughts are asked for, and an answer that follows a grammar has none; leave one of the two out"
+        raise ApiError(400, told, param="reasoning_effort")
     is_free = bool(tools) and calls is None
     return Job(
         prompt=Chat(messages=read_history(body.messages), tools=tools, thinking=thinking),
         judge=write_calls(tools, "required", parallel=True, thinking=False) if is_free else None,
         options=options,
         max_tokens=body.max_completion_tokens if body.max_tokens is None else body.max_tokens,
-        write=_only(write, calls),
+        write=only_one(write, calls),
         **_common(body),
     )
 
@@ -99,7 +100,7 @@ def read_completion(body: CompletionBody, served: str) -> list[Job]:
     common: dict[str, Any] = {
         "options": options,
         "max_tokens": 16 if body.max_tokens is None else body.max_tokens,  # OpenAI's own default here
-        "write": _read_structured(body.structured_outputs),
+        "write": read_structured(body.structured_outputs),
         **_common(body),
     }
     if body.echo and body.stream:
@@ -117,15 +118,30 @@ def _check_suffix(body: CompletionBody) -> None:
     for name in unused:
         if getattr(body, name):
             raise ApiError(400, f"{name} is given with suffix, and a blank has no use for it; drop one", param=name)
+    if read_deadline(body.x_route) is not None or (body.x_diffusion is not None and body.x_diffusion.drafts):
+        told = "a deadline or drafts are given with suffix, and a blank is filled in one piece; drop them"
+        raise ApiError(400, told, param="suffix")
     if not isinstance(body.prompt, str) or (body.n or 1) > 1:
         raise ApiError(400, "suffix is given with several prompts, token ids or answers; send one text", param="suffix")
 
 
 def read_infill(body: InfillBody, served: str) -> Job:
     """Take a document's options over. Raises: ApiError naming field, value and remedy."""
+    if body.x_diffusion is not None and body.x_diffusion.drafts:
+        raise ApiError(
+            400, "x_diffusion.drafts is true, and blanks are not streamed; leave it out", param="x_diffusion"
+        )
     options = {name: getattr(body, name) for name in ("temperature", "seed") if getattr(body, name) is not None}
     options = shape(served, body.model, body.x_diffusion, None, options)
     return Job(prompt="", options=options, max_tokens=body.max_tokens)
+
+
+def read_document(document: Sequence[str | BlankBody]) -> list[str | Blank]:
+    """Texts and blanks. Raises: ApiError for a blank that cannot be."""
+    try:
+        return [part if isinstance(part, str) else Blank(**part.model_dump(exclude_none=True)) for part in document]
+    except ValueError as error:
+        raise ApiError(400, f"document: {error}", param="document") from error
 
 
 def list_texts(prompt: str | Sequence[Any]) -> list[Prompt]:
@@ -135,47 +151,6 @@ def list_texts(prompt: str | Sequence[Any]) -> list[Prompt]:
     if not prompt:
         raise ApiError(400, "prompt is empty; give text or token ids", param="prompt")
     return [list(prompt)] if isinstance(prompt[0], int) else list(prompt)
-
-
-def write_calls(
-    tools: Sequence[Mapping[str, Any]], choice: str | Mapping[str, Any], *, parallel: bool, thinking: bool
-) -> Write | None:
-    """The grammar of what may be answered where `tools` are declared; None where anything may.
-
-    choice: auto, required, or the name of the one to call. With thoughts, which a grammar does not know, auto lets
-    the model write as it will. Raises: ApiError for a choice that there is not.
-    """
-    if not tools:
-        if choice not in ("none", "auto"):
-            raise ApiError(
-                400, f"tool_choice is {choice!r}, and no tools are declared; declare them", param="tool_choice"
-            )
-        return None
-    for index, tool in enumerate(tools):
-        function = tool.get("function")
-        if tool.get("type", "function") != "function" or not isinstance(function, Mapping) or "name" not in function:
-            told = f'tools[{index}] is {tool!r}; declare {{"type": "function", "function": {{"name": ...}}}}'
-            raise ApiError(400, told, param="tools")
-    only = _named(choice)
-    if only is None and choice not in ("auto", "required"):
-        told = f'tool_choice is {choice!r}; give none, auto, required or {{"type": "function", "function": {{...}}}}'
-        raise ApiError(400, told, param="tool_choice")
-    if thinking and choice == "auto":
-        return None
-    how: Literal["auto", "required"] = "auto" if choice == "auto" else "required"
-    most = MOST_CALLS if parallel else 1
-    return lambda grammars: compile_calls(grammars, tools, choice=how, only=only, max_calls=most)
-
-
-def _named(choice: str | Mapping[str, Any]) -> str | None:
-    if not isinstance(choice, Mapping):
-        return None
-    named = choice.get("function", choice)
-    name = named.get("name") if isinstance(named, Mapping) else None
-    if choice.get("type") != "function" or not isinstance(name, str):
-        told = f'tool_choice is {choice!r}; name a function: {{"type": "function", "function": {{"name": ...}}}}'
-        raise ApiError(400, told, param="tool_choice")
-    return name
 
 
 def shape(
@@ -242,50 +217,6 @@ def _read_thinking(body: ChatBody, options: dict[str, Any]) -> bool:
     if effort != "none" and _THOUGHTS[effort] is not None:
         options["thinking_budget"] = _THOUGHTS[effort]
     return effort != "none"
-
-
-def _read_format(given: Mapping[str, Any] | None) -> Write | None:
-    kind = None if given is None else given.get("type")
-    if given is None or kind == "text":
-        return None
-    if kind == "json_object":
-        return lambda grammars: grammars.from_schema({"type": "object"})
-    holder = given.get("json_schema")
-    if kind == "json_schema" and isinstance(holder, Mapping) and isinstance(holder.get("schema"), Mapping):
-        schema = holder["schema"]
-        return lambda grammars: grammars.from_schema(schema)
-    told = '{"type": "text" | "json_object"} or {"type": "json_schema", "json_schema": {"name": ..., "schema": {...}}}'
-    raise ApiError(400, f"response_format is {given!r}; give {told}", param="response_format")
-
-
-def write_schema(schema: Mapping[str, Any]) -> Write:
-    """The grammar of JSON texts that a schema describes."""
-    return lambda grammars: grammars.from_schema(schema)
-
-
-def _read_structured(given: StructuredOutputs | None) -> Write | None:
-    if given is None:
-        return None
-    said = {name: value for name, value in dict(given).items() if value is not None}
-    if len(said) != 1:
-        told = f"structured_outputs names {', '.join(said) or 'nothing'}; name one of json, regex, choice, grammar"
-        raise ApiError(400, told, param="structured_outputs")
-    [(name, value)] = said.items()
-    return {
-        "json_": lambda grammars: grammars.from_schema(value),
-        "regex": lambda grammars: grammars.from_regex(value),
-        "choice": lambda grammars: grammars.from_choices(value),
-        "grammar": lambda grammars: grammars.from_lark(value),
-    }[name]
-
-
-def _only(first: Write | None, second: Write | None) -> Write | None:
-    if first and second:
-        told = (
-            "an answer follows one grammar: give one of response_format, structured_outputs, and tools to choose from"
-        )
-        raise ApiError(400, told, param="response_format")
-    return first or second
 
 
 def preset_options(preset: str, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -241,7 +241,7 @@ class ChooseBody(Body):
     choices: list[str]
     prompt: str | None = None
     messages: list[dict[str, Any]] | None = None
-    seed: int | None = None
+    seed: int | None = Field(default=None, ge=0, lt=2**64)
 
 
 class BlankBody(BaseModel):

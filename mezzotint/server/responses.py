@@ -4,6 +4,8 @@ import secrets
 from collections.abc import AsyncGenerator, AsyncIterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from pydantic import ValidationError
+
 from mezzotint.server.chat import Chunk
 from mezzotint.server.errors import ApiError
 from mezzotint.server.protocol import ChatBody, ResponsesBody
@@ -40,8 +42,9 @@ def read_responses(body: ResponsesBody) -> ChatBody:
     }
     try:
         return ChatBody.model_validate({name: value for name, value in asked.items() if value is not None})
-    except ValueError as error:
-        raise ApiError(400, f"the request cannot be read: {error}", param="reasoning") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ApiError(400, f"the request cannot be read: {first['loc'][0]}: {first['msg']}") from error
 
 
 def _read_item(item: Any, messages: list[dict[str, Any]], where: str) -> None:
@@ -71,7 +74,9 @@ def _read_format(text: Mapping[str, Any] | None) -> dict[str, Any] | None:
     given: Any = said.pop("format", None)
     if said:
         raise ApiError(400, f"text has the field {next(iter(said))!r}; it knows format", param="text")
-    if isinstance(given, Mapping) and given.get("type") == "json_schema":
+    if given is not None and not isinstance(given, Mapping):
+        raise ApiError(400, f"text.format is {given!r}; send an object with a type", param="text.format")
+    if given is not None and given.get("type") == "json_schema":
         return {"type": "json_schema", "json_schema": {name: value for name, value in given.items() if name != "type"}}
     return None if given is None else dict(given)
 
@@ -165,7 +170,7 @@ class _Told:
             "incomplete_details": None,
             "instructions": body.instructions,
             "max_output_tokens": body.max_output_tokens,
-            "metadata": body.metadata or {},
+            "metadata": _read_labels(body.metadata),
             "parallel_tool_calls": body.parallel_tool_calls is not False,
             "previous_response_id": None,
             "reasoning": {"effort": (body.reasoning or {}).get("effort"), "summary": None},
@@ -242,6 +247,12 @@ class _Told:
 
     def _place(self, item: Mapping[str, Any]) -> dict[str, Any]:
         return {"item_id": item["id"], "output_index": len(self._items) - 1}
+
+
+def _read_labels(metadata: Any) -> dict[str, str]:
+    """What of `metadata` are labels; the rest changes nothing and is not repeated."""
+    pairs = metadata.items() if isinstance(metadata, Mapping) else ()
+    return {name: value for name, value in pairs if isinstance(value, str)}
 
 
 def _id(prefix: str) -> str:

@@ -10,11 +10,10 @@ from mezzotint.server.account import Clock, tell_metrics
 from mezzotint.server.backend import Backend
 from mezzotint.server.errors import ApiError
 from mezzotint.server.history import read_history
-from mezzotint.server.job import Job, read_chat, read_completion, read_infill
+from mezzotint.server.job import Job, read_chat, read_completion, read_document, read_infill
 from mezzotint.server.pages import make_pages
 from mezzotint.server.prometheus import Metrics
 from mezzotint.server.protocol import (
-    BlankBody,
     ChatBody,
     ChooseBody,
     CompletionBody,
@@ -27,7 +26,6 @@ from mezzotint.server.protocol import (
 from mezzotint.server.reply import reply, reply_json, until_gone
 from mezzotint.server.sse import DONE, write_event
 from mezzotint.server.target import read_target
-from mezzotint.text.document import Blank
 from mezzotint.text.prompt import Chat, Prompt
 
 
@@ -55,7 +53,7 @@ def _add_texts(router: APIRouter, backend: Backend) -> None:
     async def answer_chat(body: ChatBody, request: Request) -> Response:
         """One answer or several to a chat, as OpenAI's clients ask for it."""
         clock, job = Clock(), read_chat(body, backend.name)
-        asked = await _accept(backend, job)
+        asked = await backend.accept(job)
         usage = _wants_usage(body.stream_options, stream=body.stream)
         chunks = chat.stream_chat(backend, asked, job, chat.head_of(body.model), clock, usage=usage)
         how: dict[str, Any] = {"stream": body.stream, "keep_alive_s": alive_s, "headers": _headers(backend, job)}
@@ -71,7 +69,7 @@ def _add_texts(router: APIRouter, backend: Backend) -> None:
             given = str(body.prompt), body.suffix
             chunks = completions.stream_suffix(backend, *given, jobs[0], head, clock, usage=usage)
         else:
-            asked = [await _accept(backend, job) for job in jobs]
+            asked = [await backend.accept(job) for job in jobs]
             echo = bool(body.echo)
             chunks = completions.stream_completions(backend, asked, jobs[0], head, clock, usage=usage, echo=echo)
         how: dict[str, Any] = {"stream": body.stream, "keep_alive_s": alive_s, "headers": _headers(backend, jobs[0])}
@@ -82,7 +80,7 @@ def _add_texts(router: APIRouter, backend: Backend) -> None:
         """One answer to a talk, in items and typed events."""
         clock, asked_chat = Clock(), responses.read_responses(body)
         job = read_chat(asked_chat, backend.name)
-        asked = await _accept(backend, job)
+        asked = await backend.accept(job)
         chunks = chat.stream_chat(backend, asked, job, chat.head_of(body.model), clock, usage=True)
         events = responses.stream_responses(chunks, body)
         how: dict[str, Any] = {"stream": body.stream, "keep_alive_s": alive_s, "headers": _headers(backend, job)}
@@ -109,10 +107,7 @@ def _add_canvas(router: APIRouter, backend: Backend) -> None:
     async def infill(body: InfillBody, request: Request) -> Response:
         """A document of texts and blanks, the blanks filled."""
         clock, job = Clock(), read_infill(body, backend.name)
-        parts = [
-            Blank(**part.model_dump(exclude_none=True)) if isinstance(part, BlankBody) else part
-            for part in body.document
-        ]
+        parts = read_document(body.document)
         with backend.admit():
             filled = await until_gone(request, backend.infill(parts, job, body.lengths, raw=body.raw))
         clock.note_first()
@@ -177,12 +172,6 @@ def _add_state(router: APIRouter, backend: Backend, metrics: Metrics, started: i
     def scrape() -> Response:
         """Figures for Prometheus."""
         return Figures(metrics.write())
-
-
-async def _accept(backend: Backend, job: Job) -> Any:
-    if job.n > backend.config.max_choices:
-        raise ApiError(400, f"n is {job.n}; ask for at most {backend.config.max_choices} answers", param="n")
-    return await backend.accept(job)
 
 
 def _wants_usage(options: StreamOptions | None, *, stream: bool) -> bool:

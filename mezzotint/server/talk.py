@@ -3,6 +3,7 @@
 import json
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from mezzotint.llm.entry import Asked
@@ -49,7 +50,7 @@ class Talk:
     def flush(self) -> Said:
         """End the reply. Returns: what was held back."""
         rest = self._note(self._parser.push([] if self._scanner is None else self._scanner.flush()))
-        last = self._note(self._parser.flush())
+        last = self._note(_without_half_a_call(self._parser.flush()))
         return Said(rest.content + last.content, rest.reasoning + last.reasoning, rest.calls + last.calls)
 
     def _note(self, reply: Reply) -> Said:
@@ -67,6 +68,13 @@ class Talk:
             return False
         place.consume(ids)
         return place.is_accepting
+
+
+def _without_half_a_call(reply: Reply) -> Reply:
+    """A call that was cut short is nothing that a reader should see; that it was is told as a fault."""
+    if "A call has no end." not in reply.faults or reply.calls:
+        return reply
+    return replace(reply, content=reply.content.partition("<|tool_call>")[0])
 
 
 def name_call(call: ToolCall) -> dict[str, Any]:

@@ -103,3 +103,32 @@ def test_a_file_that_cannot_be_read_is_refused_before_any_work(tmp_path: Path, t
     file.write_text(text)
     with pytest.raises(ValueError, match=told):
         read_lines(file)
+
+
+def test_an_output_that_holds_anything_else_is_not_touched(backend: Backend, tmp_path: Path) -> None:
+    output = tmp_path / "notes.txt"
+    output.write_text("my notes\nof years\n")
+    with pytest.raises(ValueError, match=r"holds 'my notes.*which is no answer"):
+        run(backend, write(tmp_path / "r.jsonl", line("a")), output)
+    assert output.read_text() == "my notes\nof years\n"
+
+
+def test_a_line_that_breaks_what_reads_it_fails_alone_and_odd_ids_come_back(backend: Backend, tmp_path: Path) -> None:
+    odd = {"model": "lab", "messages": [{"role": "assistant", "tool_calls": 5}]}
+    requests = tmp_path / "r.jsonl"
+    lines = [
+        line("a\u2028b"),
+        line("\ud83d"),
+        line("odd", **odd),
+        line("s", **CHAT, stream=True),
+        line("n", **CHAT, n=50),
+    ]
+    requests.write_text(
+        "\ufeff" + "\r\n".join(json.dumps(each, ensure_ascii=each["custom_id"] != "a\u2028b") for each in lines)
+    )
+    ended, _ = run(backend, requests, tmp_path / "out.jsonl")
+    assert ended == Progress(5, 5, 3)
+    again, shown = run(backend, requests, tmp_path / "out.jsonl")
+    assert (again, shown[0].written) == (ended, 5)
+    told = {id: each["response"] for id, each in answers(tmp_path / "out.jsonl").items()}
+    assert [told[id]["status_code"] for id in ("a\u2028b", "\ud83d", "odd", "s", "n")] == [200, 200, 400, 400, 400]

@@ -183,6 +183,13 @@ def test_thoughts_have_a_field_of_their_own(http: httpx2.Client) -> None:
         ({"model": "other"}, "model", "is not here"),
         ({"reasoning_effort": "none", "chat_template_kwargs": {"enable_thinking": True}}, "reasoning_effort", "one"),
         ({"stop": ["x"] * 17}, "stop", "at most 16"),
+        ({"stop": 5}, "stop", "stop: Input should be"),
+        ({"logit_bias": {"99999999": 5}}, "logit_bias", "ids go from 0"),
+        ({"messages": [{"role": "assistant", "tool_calls": 5}]}, "messages", "send a list"),
+        ({"messages": [{"role": "tool", "tool_call_id": ["1"], "content": ""}]}, "messages", "answers tool_call_id"),
+        ({"tools": [{**TOOL, "function": {"name": "f", "parameters": []}}]}, "tools", "a schema of an object"),
+        ({"tools": [TOOL], "tool_choice": {}}, "tool_choice", "name a function"),
+        ({"reasoning_effort": "low", "response_format": {"type": "json_object"}}, "reasoning_effort", "has none"),
     ],
 )
 def test_what_cannot_be_honoured_is_refused_by_its_name(
@@ -265,3 +272,10 @@ def test_a_preset_is_named_behind_the_model_and_decides_what_it_decides(http: ht
     assert refuse(http, model="lab:fast", x_diffusion={"preset": "best"})["param"] == "x_diffusion"
     held = ask(http, model="lab:best", max_tokens=64, response_format={"type": "json_object"})
     assert isinstance(json.loads(held["choices"][0]["message"]["content"]), dict)
+
+
+def test_half_a_call_is_no_content(http: httpx2.Client) -> None:
+    cut = ask(http, tools=[TOOL], tool_choice="required", max_tokens=4, model="lab:ar")
+    assert cut["choices"][0]["message"]["content"] == ""
+    assert cut["choices"][0]["finish_reason"] == "length"
+    assert "A call has no end." in cut["metrics"]["faults"]

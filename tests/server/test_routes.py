@@ -136,3 +136,26 @@ def test_an_answer_that_was_cut_is_incomplete(client: OpenAI) -> None:
     assert whole.status == "incomplete"
     assert whole.incomplete_details is not None
     assert whole.incomplete_details.reason == "max_output_tokens"
+
+
+def test_what_no_endpoint_can_do_is_refused_and_never_called_a_fault_of_ours(http: httpx2.Client) -> None:
+    blank = {"model": "lab", "document": ["a", {"max_tokens": 0}, "b"]}
+    wrong: list[tuple[str, dict[str, Any]]] = [
+        ("/v1/infill", blank),
+        ("/v1/infill", {**blank, "document": ["a", {}, "b"], "max_tokens": 0}),
+        ("/v1/infill", {**blank, "document": ["a", {}, "b"], "x_diffusion": {"drafts": True}}),
+        ("/v1/choose", {"model": "lab", "prompt": "?", "choices": ["a", "b"], "seed": 2**70}),
+        ("/v1/completions", {"model": "lab", "prompt": "a", "suffix": "b", "max_tokens": 0}),
+        ("/v1/completions", {"model": "lab", "prompt": "a", "suffix": "b", "x_route": {"deadline_ms": 5}}),
+        ("/v1/completions", {"model": "lab", "prompt": ["a"] * 300}),
+        ("/v1/responses", {"model": "lab", "input": "a", "text": {"format": "x"}}),
+        ("/v1/responses", {"model": "lab", "input": "a", "reasoning": {"effort": "zz"}}),
+    ]
+    for path, body in wrong:
+        response = http.post(path, json=body)
+        assert response.status_code == 400, (path, body, response.text)
+    odd = {"model": "lab", "input": "Hello", "max_output_tokens": 8, "metadata": {"a": float("nan"), "b": "c"}}
+    whole = http.post("/v1/responses", content=json.dumps(odd), headers={"content-type": "application/json"})
+    assert whole.json()["metadata"] == {"b": "c"}
+    squeezed = http.post("/v1/responses", content=b"", headers={"content-encoding": "gzip"})
+    assert squeezed.status_code == 415
