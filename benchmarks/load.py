@@ -54,7 +54,8 @@ class Server:
     def start(self, port: int = 0) -> float:
         """Start it and wait until it is ready. Returns: seconds that took."""
         given = [sys.executable, "-m", "mezzotint", "serve", "--port", str(port), "--threads", "1"]
-        given += ["--max-rows", str(ROWS), "--max-waiting", str(WAITING), "--kv-bytes", str(256 << 20)]
+        # So little memory that all of it is touched before the first third is over.
+        given += ["--max-rows", str(ROWS), "--max-waiting", str(WAITING), "--kv-bytes", str(32 << 20)]
         started = time.perf_counter()
         self.process = subprocess.Popen(given, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         assert self.process.stdout is not None

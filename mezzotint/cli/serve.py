@@ -47,6 +47,8 @@ def serve(loading: Loading, serving: Serving) -> None:
 
     Clients name MODEL, MODEL:DECODER or MODEL:PRESET. The log is a line of JSON a request, on standard error.
     """
+    # oneDNN keeps machine code for 1,024 shapes, and batches of many requests have ever new ones: memory for little.
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
     # Importing torch takes seconds, and --help is not to wait for it: see options.
     from mezzotint.cli.answer import load_alone
     from mezzotint.engine.config import EngineConfig
