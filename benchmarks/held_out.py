@@ -66,7 +66,7 @@ def _batch_losses(model: DiffusionGemma, samples: list[Sample], seed: int, width
     shape, silent, heard = model.config, _asked(conditioned=0.0), _asked(conditioned=1.0)
     batch = collate(samples, silent, width, seed, pad_id=shape.pad_id, fill_id=shape.eos_ids[0])
     levels = [corrupt_to(batch, t, shape.vocab_size, seed) for t in NOISE]
-    plan = Plan(easy=False, causal_weight=1.0, budget=None)
+    plan = Plan(easy=False, causal_weight=1.0, budget=None, mined=False)
 
     def losses(canvases: Canvases, config: TrainConfig) -> Losses:
         return joint_loss(model, batch, canvases, config, plan, Generator().manual_seed(seed))

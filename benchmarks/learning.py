@@ -116,7 +116,7 @@ def _compile(state: TrainState[DiffusionGemma], tokenise: Callable[[Example], Sa
     """Take gradients, and throw them away, so that nothing is left to compile once time counts."""
     budget = min(state.config.on_policy_budgets) if state.config.on_policy else None
     for batch in islice(_batches(state, tokenise), _COMPILING):
-        _differentiate(state, batch, Plan(easy=False, causal_weight=1.0, budget=budget))
+        _differentiate(state, batch, Plan(easy=False, causal_weight=1.0, budget=budget, mined=False))
     state.model.zero_grad()
 
 
