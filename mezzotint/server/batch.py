@@ -26,6 +26,7 @@ from mezzotint.server.errors import ApiError
 from mezzotint.server.job import read_chat, read_completion
 from mezzotint.server.protocol import Body, ChatBody, CompletionBody, ResponsesBody
 
+_BEGINS = '{"id": "batch_req_'  # every answer
 _LOG = logging.getLogger(__name__)
 _BODIES: dict[str, type[Body]] = {
     "/v1/chat/completions": ChatBody,
@@ -159,39 +160,58 @@ async def answer_whole(backend: Backend, body: Body) -> dict[str, Any]:
 def _open_output(path: Path) -> Iterator[tuple[TextIO, dict[str, int]]]:
     """A file to append to, alone, and the status of each line that it holds for good.
 
-    A last line that a kill cut short, and what failed on our side, are taken out first.
+    A last line that a kill cut short, and what failed on our side, are taken out first: what is kept is written beside
+    the file and takes its place whole. Raises: ValueError if another process writes it, or it holds anything else.
     """
     with path.open("a+", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise ValueError(
-                f"{path} is being written by another process; wait for it, or name another --output"
-            ) from error
+        _lock(file, path)
         file.seek(0)
-        kept: dict[str, int] = {}
-        texts: list[str] = []
         held = file.read()
-        *lines, _cut_short = held.split("\n")
-        for text in (f"{line}\n" for line in lines):
-            told = _read_answer(text)
-            if told is None:
-                raise ValueError(f"{path} holds {text[:60]!r}, which is no answer; name another --output")
-            if told[1] < 500 and told[1] != 429:
-                kept[told[0]] = told[1]
-                texts.append(text)
-        if "".join(texts) != held:
-            file.seek(0)
-            file.truncate()
-            file.writelines(texts)
-            file.flush()
-        yield file, kept
+        answers = _read_answers(held, path)
+        kept = [each for each in answers if each.status < 500 and each.status != 429]
+        text = "".join(each.text for each in kept)
+        statuses = {each.custom_id: each.status for each in kept}
+        if text == held:
+            yield file, statuses
+            return
+    beside = path.with_name(f"{path.name}.kept")
+    with beside.open("w", encoding="utf-8") as file:
+        _lock(file, path)
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+        beside.replace(path)
+        yield file, statuses
 
 
-def _read_answer(text: str) -> tuple[str, int] | None:
+def _lock(file: TextIO, path: Path) -> None:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise ValueError(f"{path} is being written by another process; wait, or name another --output") from error
+
+
+class _Held(NamedTuple):
+    custom_id: str
+    status: int
+    text: str
+
+
+def _read_answers(held: str, path: Path) -> list[_Held]:
+    """The answers of a file, without a last one that was cut short."""
+    *lines, rest = held.split("\n")
+    answers = [_read_answer(f"{line}\n") for line in lines]
+    is_ours = rest.startswith(_BEGINS[: len(rest)])
+    for line, answer in zip([*lines, rest], [*answers, is_ours], strict=True):
+        if not answer:
+            raise ValueError(f"{path} holds {line[:60]!r}, which is no answer; name another --output")
+    return [answer for answer in answers if answer is not None]
+
+
+def _read_answer(text: str) -> _Held | None:
     try:
         told = json.loads(text)
-        return told["custom_id"], told["response"]["status_code"]
+        return _Held(told["custom_id"], told["response"]["status_code"], text)
     except (ValueError, KeyError, TypeError):
         return None
 

@@ -107,10 +107,11 @@ def test_a_file_that_cannot_be_read_is_refused_before_any_work(tmp_path: Path, t
 
 def test_an_output_that_holds_anything_else_is_not_touched(backend: Backend, tmp_path: Path) -> None:
     output = tmp_path / "notes.txt"
-    output.write_text("my notes\nof years\n")
-    with pytest.raises(ValueError, match=r"holds 'my notes.*which is no answer"):
-        run(backend, write(tmp_path / "r.jsonl", line("a")), output)
-    assert output.read_text() == "my notes\nof years\n"
+    for notes in ("my notes\nof years\n", "my notes", '{"id": "mine"}'):
+        output.write_text(notes)
+        with pytest.raises(ValueError, match=r"holds .*which is no answer"):
+            run(backend, write(tmp_path / "r.jsonl", line("a")), output)
+        assert output.read_text() == notes
 
 
 def test_a_line_that_breaks_what_reads_it_fails_alone_and_odd_ids_come_back(backend: Backend, tmp_path: Path) -> None:
