@@ -2,6 +2,7 @@
 
     python -m benchmarks.load                 # 2,000 requests
     python -m benchmarks.load --n 200         # a short trial
+    python -m benchmarks.load --compile       # lab as machine code
 
 Requests come at fixed times whatever became of those before. Some leave in the midst, some read slowly, some are
 too large, some are no JSON. It fails if an accepted request is neither answered nor refused, or is answered twice, if
@@ -54,6 +55,7 @@ class Server:
     def start(self, port: int = 0) -> float:
         """Start it and wait until it is ready. Returns: seconds that took."""
         given = [sys.executable, "-m", "mezzotint", "serve", "--port", str(port), "--threads", "1"]
+        given += self.arguments
         # So little memory that all of it is touched before the first third is over.
         given += ["--max-rows", str(ROWS), "--max-waiting", str(WAITING), "--kv-bytes", str(32 << 20)]
         started = time.perf_counter()
@@ -91,11 +93,12 @@ def main(arguments: Sequence[str]) -> int:
     """Run it all and print what was found. Returns: 1 if something is not as it must be."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.load", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--n", type=int, default=2000, help="requests under overload")
+    parser.add_argument("--compile", action="store_true", help="serve lab as machine code")
     parser.add_argument("--seed", type=int, default=0, help="of who does what")
     options = parser.parse_args(arguments)
     if options.n < 100:
         parser.error(f"--n is {options.n}; give 100 or more, or percentiles say nothing")
-    server = Server()
+    server = Server(arguments=["--compile"] if options.compile else [])
     ready_s = server.start()
     try:
         faults = asyncio.run(run(server, options.n, random.Random(options.seed), arguments))
