@@ -1,6 +1,7 @@
 """What a scraper reads: counters of answers, gauges of the engine, histograms of what answers took."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -19,27 +20,27 @@ class Metrics:
 
     def __init__(self, backend: Backend) -> None:
         self._registry = CollectorRegistry()
-        given = {"registry": self._registry, "namespace": "mezzotint"}
+        given: Any = {"registry": self._registry, "namespace": "mezzotint"}
         by = ("decoder",)
-        self._requests = Counter("requests", "HTTP requests.", ("path", "status"), **given)  # type: ignore[arg-type]
-        self._tokens = Counter("output_tokens", "Tokens of answers.", by, **given)  # type: ignore[arg-type]
-        self._prompt = Counter("prompt_tokens", "Tokens of prompts.", **given)  # type: ignore[arg-type]
-        self._hits = Counter("budget_hits", "Canvases that spent their steps.", **given)  # type: ignore[arg-type]
+        self._requests = Counter("requests", "HTTP requests.", ("path", "status"), **given)
+        self._tokens = Counter("output_tokens", "Tokens of answers.", by, **given)
+        self._prompt = Counter("prompt_tokens", "Tokens of prompts.", **given)
+        self._hits = Counter("budget_hits", "Canvases that spent their steps.", **given)
         self._seconds = Histogram(
             "answer_seconds",
             "From submission to the last token.",
             by,
             buckets=_SECONDS,
-            **given,  # type: ignore[arg-type]
+            **given,
         )
-        self._queue = Histogram("queue_seconds", "Before admission.", buckets=_SECONDS, **given)  # type: ignore[arg-type]
-        self._steps = Histogram("denoise_steps", "Of a canvas.", buckets=_COUNTS, **given)  # type: ignore[arg-type]
+        self._queue = Histogram("queue_seconds", "Before admission.", buckets=_SECONDS, **given)
+        self._steps = Histogram("denoise_steps", "Of a canvas.", buckets=_COUNTS, **given)
         self._per_forward = Histogram(
             "tokens_per_forward",
             "Of an answer.",
             by,
             buckets=_COUNTS,
-            **given,  # type: ignore[arg-type]
+            **given,
         )
         self._registry.register(_Engine(backend, compatible=backend.config.compatible_metrics))
 
