@@ -87,5 +87,6 @@ clean: ## remove .venv and every cache
 # Without npm, or without a network for it, the playground's test says so and is skipped.
 .venv-e2e/playground/made: .venv/made
 	@mkdir -p .venv-e2e/playground
-	@! command -v npm >/dev/null || npm install --silent --no-fund --no-audit --prefix .venv-e2e/playground playwright-core@1.65.1
+	@timeout 180 npm install --silent --no-fund --no-audit --prefix .venv-e2e/playground playwright-core@1.65.1 \
+		|| echo "playwright-core cannot be had here: the playground's test will be skipped."
 	@touch $@
