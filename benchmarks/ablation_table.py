@@ -5,11 +5,13 @@ from typing import Any
 
 from benchmarks.held_out import BUDGET, NOISE
 from benchmarks.report import markdown_table
+from benchmarks.variants import SHAPES
 
 _STARTS = {
-    "nothing": "From nothing",
-    "copying": "From the weights at which the first of these had learnt to copy",
-    "lab": "From the bundled weights",
+    ("nothing",): "From nothing",
+    ("copying",): "From the weights at which the first of these had learnt to copy",
+    ("lab",): "From the bundled weights",
+    tuple(SHAPES): "From nothing, one shape beside another",
 }
 _HEAD = (
     "run",
@@ -28,8 +30,8 @@ _HEAD = (
 def tables(runs: Sequence[Mapping[str, Any]]) -> str:
     """A table for each start: two rows a run, one for each of its tasks."""
     parts = []
-    for start, title in _STARTS.items():
-        chosen = [run for run in runs if run["asked"]["start"] == start]
+    for starts, title in _STARTS.items():
+        chosen = [run for run in runs if run["asked"]["start"] in starts]
         weights = sorted({run["start_weights"] for run in chosen} - {None})
         told = f" ({', '.join(weights)})" if weights else ""
         rows = [row for run in chosen for row in _rows(run)]

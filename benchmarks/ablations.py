@@ -26,7 +26,7 @@ from benchmarks.held_out import as_json, held_out_losses, pass_rates, store
 from benchmarks.learning import Learned, Point, learn
 from benchmarks.machine import describe_run
 from benchmarks.markers import rewrite_document
-from benchmarks.variants import COPYING, VARIANTS, Variant, small_config
+from benchmarks.variants import COPYING, SHAPES, VARIANTS, Variant, small_config
 from mezzotint.model.config import ModelConfig
 from mezzotint.model.diffusion_gemma import DiffusionGemma
 from mezzotint.model.locate import BUNDLED
@@ -47,11 +47,11 @@ class Experiment:
     def __init__(self, folder: Path, *, scale: float = 1.0, answers: int = ANSWERS, compiled: bool = True) -> None:
         """scale: of every run's seconds. answers: prompts of each task. compiled: whether parts are machine code."""
         self.folder, self._scale, self._answers, self._compiled = folder, scale, answers, compiled
-        self._models: dict[int, DiffusionGemma] = {}
+        self._models: dict[ModelConfig, DiffusionGemma] = {}
         texts = BUNDLED / "lab"
         tokenizer = Tokenizer.from_directory(texts)
         template = ChatTemplate.from_directory(texts, tokenizer)
-        self._shapes = {"nothing": small_config, "copying": small_config, "lab": lab_config}
+        self._shapes = {"nothing": small_config, "copying": small_config, "lab": lab_config, **SHAPES}
         self._vocab_size = tokenizer.vocab_size
         self._tokenise: Callable[[Example], Sample] = partial(tokenise, tokenizer=tokenizer, template=template)
 
@@ -95,7 +95,7 @@ class Experiment:
 
     def _start(self, variant: Variant) -> Path | None:
         """The folder of the first weights. Those of lab are kept, lest another release of them be mixed in."""
-        if variant.start == "nothing":
+        if variant.start == "nothing" or variant.start in SHAPES:
             return None
         folder = self.folder / "starts" / variant.start
         if not folder.is_dir():
@@ -112,12 +112,12 @@ class Experiment:
         return model
 
     def _model(self, shape: ModelConfig) -> DiffusionGemma:
-        if shape.hidden_size not in self._models:
+        if shape not in self._models:
             model = DiffusionGemma(shape).to(torch.bfloat16)
             if self._compiled:
                 compile_parts(model)
-            self._models[shape.hidden_size] = model
-        return self._models[shape.hidden_size]
+            self._models[shape] = model
+        return self._models[shape]
 
     def _describe(self, variant: Variant, learned: Learned) -> dict[str, Any]:
         start = self._start(variant)

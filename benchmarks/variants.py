@@ -1,6 +1,6 @@
 """Which parts of the training recipe are varied, from which weights, and for how long; nothing is trained here."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -8,13 +8,14 @@ from mezzotint.model.config import ModelConfig
 from mezzotint.train.config import TrainConfig
 from mezzotint.train.lab import lab_config
 
-Start = Literal["nothing", "copying", "lab"]
+Shape = Literal["small", "middle", "deep", "wide"]
+Start = Literal["nothing", "copying", "lab"] | Shape  # of a shape: its random weights
 Optimiser = Literal["muon", "adamw"]
 
 COPYING = "recipe"  # the run whose weights are the start of those that begin from "copying"
 MIXTURE = {"extract": 0.45, "repeat": 0.45, "sequential_rule": 0.05, "parallel_rule": 0.05}
 # Processor seconds. A run from nothing goes on until it has learnt to copy; from copying, and from lab.
-LONGEST_S, FORK_S, LAB_S = 2400.0, 240.0, 270.0
+LONGEST_S, FORK_S, LAB_S, SHAPE_S = 2400.0, 240.0, 270.0, 750.0
 LEARNT = 0.5  # nats per token of the causal loss in training, below which names and digits are copied
 
 
@@ -54,8 +55,9 @@ class Variant:
 
 
 _SHORT = {"steps": 10**6, "final_share": 1.0, "easy_until": 0.0, "on_policy_from": 0.0}
+_NOTHING = _SHORT | {"on_policy": 0.0, "mixture": MIXTURE, "warmup": 60, "examples": 24, "peak_rate": 2e-3}
 _CONFIGS: dict[Start, dict[str, Any]] = {
-    "nothing": _SHORT | {"on_policy": 0.0, "mixture": MIXTURE, "warmup": 60, "examples": 24, "peak_rate": 2e-3},
+    **dict.fromkeys(("nothing", "small", "middle", "deep", "wide"), _NOTHING),
     # Another seed, so that a run does not meet the examples again that its start has seen.
     "copying": _SHORT | {"seed": 1, "on_policy": 0.0, "mixture": MIXTURE, "warmup": 20, "examples": 24},
     # Weights that have come to rest leave it again at a high rate, and a run this short would not bring them back.
@@ -98,6 +100,10 @@ VARIANTS = (
         optimiser="adamw",
         changes={"matrix_rate": 2.0},
     ),
+    Variant(name="shape small", says="width 128, 6 layers, 1.7 M", start="small", seconds=SHAPE_S),
+    Variant(name="shape middle", says="width 256, 6 layers, 6.0 M: lab's", start="middle", seconds=SHAPE_S),
+    Variant(name="shape deep", says="width 256, 9 layers, 8.7 M", start="deep", seconds=SHAPE_S),
+    Variant(name="shape wide", says="width 384, 6 layers, 13.0 M", start="wide", seconds=SHAPE_S),
 )
 
 
@@ -106,3 +112,23 @@ def small_config(vocab_size: int) -> ModelConfig:
     return replace(
         lab_config(vocab_size), hidden_size=128, num_heads=2, intermediate_size=192, moe_intermediate_size=64
     )
+
+
+def _deep_config(vocab_size: int) -> ModelConfig:
+    shape = lab_config(vocab_size)
+    return replace(shape, layers=shape.layers + shape.layers[:3])
+
+
+def _wide_config(vocab_size: int) -> ModelConfig:
+    return replace(
+        lab_config(vocab_size), hidden_size=384, num_heads=6, intermediate_size=576, moe_intermediate_size=192
+    )
+
+
+# Each fits into 32 MB in bfloat16.
+SHAPES: dict[Shape, Callable[[int], ModelConfig]] = {
+    "small": small_config,
+    "middle": lab_config,
+    "deep": _deep_config,
+    "wide": _wide_config,
+}

@@ -13,7 +13,7 @@ from benchmarks.ablation_table import tables
 from benchmarks.ablations import Experiment, finished, main
 from benchmarks.held_out import store
 from benchmarks.learning import Learned
-from benchmarks.variants import COPYING, VARIANTS, Variant, small_config
+from benchmarks.variants import COPYING, SHAPES, VARIANTS, Shape, Variant, small_config
 from mezzotint.model.config import ModelConfig
 from mezzotint.model.diffusion_gemma import DiffusionGemma
 from mezzotint.model.weights import load_model
@@ -168,3 +168,22 @@ def test_runs_stand_in_the_table_of_their_start() -> None:
     assert [line.split(" | ")[0] for line in copying.splitlines()[4:]] == ["| one", "| ", "| three", "| "]
     assert "|  |  |  |  | `repeat` | 1.250 |" in copying
     assert "| one | 240 | 1,200 | 5.0 |" in copying
+
+
+def test_shapes_stand_in_a_table_of_their_own_and_begin_with_random_weights(
+    experiment: Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Experiment, "_score", lambda self, model, variant: {})
+    [small] = [variant for variant in VARIANTS if variant.start == "small"]
+    assert run(experiment, small)["start_weights"] is None
+    shapes = [told(start, start, 750.0, None) for start in SHAPES]
+    text = tables([told("nothing", "recipe", 714.0, None), *shapes])
+    assert text.count("From nothing") == 2
+    assert text.split("one shape beside another")[1].count("`repeat`") == len(SHAPES)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_shape_would_fit_among_the_bundled_checkpoints(shape: Shape) -> None:
+    with torch.device("meta"):
+        model = DiffusionGemma(SHAPES[shape](2048))
+    assert 2 * sum(weight.numel() for weight in model.parameters()) < 32e6
