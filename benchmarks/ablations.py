@@ -51,7 +51,7 @@ class Experiment:
         texts = BUNDLED / "lab"
         tokenizer = Tokenizer.from_directory(texts)
         template = ChatTemplate.from_directory(texts, tokenizer)
-        self._shapes = {"nothing": small_config, "copying": small_config, "lab": lab_config, **SHAPES}
+        self._shapes = {"nothing": small_config, "copying": small_config, "lab": lab_config}
         self._vocab_size = tokenizer.vocab_size
         self._tokenise: Callable[[Example], Sample] = partial(tokenise, tokenizer=tokenizer, template=template)
 
@@ -104,8 +104,12 @@ class Experiment:
             shutil.copytree(BUNDLED / "lab", folder)
         return folder
 
+    def _shape(self, variant: Variant) -> ModelConfig:
+        start = variant.start
+        return (SHAPES[start] if start in SHAPES else self._shapes[start])(self._vocab_size)
+
     def _first_weights(self, variant: Variant) -> DiffusionGemma:
-        shape, start = self._shapes[variant.start](self._vocab_size), self._start(variant)
+        shape, start = self._shape(variant), self._start(variant)
         first = initialise(DiffusionGemma(shape), 0) if start is None else load_model(start, dtype=torch.bfloat16)
         model = self._model(shape)
         model.load_state_dict(first.state_dict())
