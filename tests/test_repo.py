@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "llm": "types, text, decoding, model, engine",
     "server": "types, text, decoding, engine, llm",
     "router": "types, tasks, server.protocol, server.errors, server.sse",
-    "bench": "types, tasks, model.config, server.protocol, llm, router.ledger",
+    "bench": "types, text, tasks, model.config, server.protocol, llm, router.record, router.ledger",
     "evaluate": "types, text, tasks, server.protocol, llm, router.ledger",
     "train": "types, text, tasks, decoding, model",
     "cli": "every room",

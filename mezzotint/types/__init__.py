@@ -1,0 +1,63 @@
+"""The words that rooms hand each other: readings, receipts, Protocols; no logic but sums."""
+
+from mezzotint.types.arm import (
+    Arm,
+    ArmError,
+    ArmTraits,
+    FailureKind,
+    Verdict,
+    Verifier,
+)
+from mezzotint.types.network import (
+    Alarm,
+    Cache,
+    Channel,
+    Constraint,
+    ContextPairs,
+    DecoderName,
+    DraftTail,
+    FinishReason,
+    GateName,
+    Guess,
+    Inspector,
+    Intervention,
+    KeyValues,
+    Mending,
+    Network,
+    Reading,
+    Score,
+    Stopper,
+)
+from mezzotint.types.receipt import (
+    Receipt,
+    tokens_per_forward,
+)
+
+__all__ = [
+    "Alarm",
+    "Arm",
+    "ArmError",
+    "ArmTraits",
+    "Cache",
+    "Channel",
+    "Constraint",
+    "ContextPairs",
+    "DecoderName",
+    "DraftTail",
+    "FailureKind",
+    "FinishReason",
+    "GateName",
+    "Guess",
+    "Inspector",
+    "Intervention",
+    "KeyValues",
+    "Mending",
+    "Network",
+    "Reading",
+    "Receipt",
+    "Score",
+    "Stopper",
+    "Verdict",
+    "Verifier",
+    "tokens_per_forward",
+]
