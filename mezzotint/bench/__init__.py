@@ -1,0 +1,1 @@
+"""How fast: tasks put to an endpoint under load, what it took until they were accepted, and what paper says of it."""
