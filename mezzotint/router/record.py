@@ -50,8 +50,8 @@ class Candidate(NamedTuple):
 class Decision:
     """Which arms are tried, one after the other until one is accepted, and why.
 
-    reason: a word for programs (expected_time, incumbent, sticky, explore, cold, rule, pinned, only_one). propensity:
-    of taking plan[0]. seconds, cost_usd: expected until an answer is accepted, over the whole plan.
+    reason: a word for programs (expected_time, incumbent, sticky, explore, cold, rule, pinned, only_one, none).
+    propensity: of taking plan[0]. seconds, cost_usd: expected until an answer is accepted, over the whole plan.
     """
 
     id: str
