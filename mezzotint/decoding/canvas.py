@@ -22,7 +22,7 @@ class Pins(NamedTuple):
 
     def write_soft(self, soft: Tensor, given: Tensor) -> Tensor:
         """soft [B, C, D] with the embedding of the given tokens, given [C, D] or [B, C, D], in place."""
-        return torch.where(self.mask.to(soft.device)[..., None], given, soft)
+        return torch.where(self.mask.to(soft.device, non_blocking=True)[..., None], given, soft)
 
 
 def no_pins(width: int) -> Pins:

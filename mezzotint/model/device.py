@@ -3,6 +3,7 @@
 from typing import Any
 
 import torch
+from torch import Tensor
 
 
 def parse_dtype(name: str | None) -> torch.dtype | None:
@@ -31,3 +32,15 @@ def check_threads(threads: Any) -> None:
     whole = isinstance(threads, int) and not isinstance(threads, bool)
     if threads is not None and not (whole and threads >= 1):
         raise ValueError(f"threads is {threads!r}; give a whole number from 1 up")
+
+
+def is_awaited(tensor: Tensor) -> bool:
+    """Whether the host would have to wait for a look at the numbers of a tensor, as it has for those of a GPU."""
+    return tensor.device.type != "cpu"
+
+
+def send(tensor: Tensor, device: torch.device) -> Tensor:
+    """A tensor of the host on a device; the host goes on while it travels, which only pinned memory allows."""
+    if device.type == "cuda" and tensor.device.type == "cpu":
+        tensor = tensor.pin_memory()
+    return tensor.to(device, non_blocking=True)

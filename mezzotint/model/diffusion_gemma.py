@@ -4,6 +4,7 @@ Module names are those of the checkpoint below `model.decoder.`, so a tensor's n
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
 import torch
@@ -12,6 +13,7 @@ from torch.nn import functional as F
 
 from mezzotint.model.attention import Attention, ContextMixer, Mixer, View, denoise_view, encode_view
 from mezzotint.model.config import LayerKind, ModelConfig
+from mezzotint.model.device import is_awaited, send
 from mezzotint.model.experts import Experts, Router
 from mezzotint.model.kv import KV
 from mezzotint.model.layers import MLP, Angles, RMSNorm, RotaryTable, gelu, rotary_angles
@@ -118,7 +120,7 @@ class DiffusionGemma(nn.Module):
     @property
     def embedding_scale(self) -> float:
         """√D rounded to the weights' dtype, as the checkpoints were trained (53.0 for D 2816 in bfloat16)."""
-        return float(torch.tensor(self.config.hidden_size**0.5, dtype=self.dtype))
+        return _scale(self.config.hidden_size, self.dtype)
 
     @property
     def head(self) -> Head:
@@ -161,7 +163,7 @@ class DiffusionGemma(nn.Module):
             hidden,
             temperature=temperature,
             proposal_temperature=proposal_temperature,
-            uniforms=uniforms.to(self.device),
+            uniforms=send(uniforms, self.device),
             with_soft=with_soft,
         )
         return _to_host(reading)
@@ -181,7 +183,7 @@ class DiffusionGemma(nn.Module):
             logits,
             temperature=temperature,
             proposal_temperature=proposal_temperature,
-            uniforms=uniforms.to(self.device),
+            uniforms=send(uniforms, self.device),
             with_soft=with_soft,
         )
         return _to_host(reading)
@@ -190,7 +192,7 @@ class DiffusionGemma(nn.Module):
         """ids [...] int64 → scaled embeddings [..., D]."""
         if self.compiled is not None:
             return self.compiled.embed(ids)
-        return F.embedding(ids.to(self.device), self.embed_tokens.weight) * self.embedding_scale
+        return F.embedding(send(ids, self.device), self.embed_tokens.weight) * self.embedding_scale
 
     def encode(self, ids: Tensor, kv: KeyValues) -> Tensor:
         """Causal forward over ids [B, T] behind the context in `kv`, which grows by T.
@@ -230,7 +232,7 @@ class DiffusionGemma(nn.Module):
             return self.compiled.run(x, kv, near=window, lengths=lengths, denoising=True)
         start, count = kv.length, canvas.shape[1]
         near = self.config.sliding_window - 1 if window is None else window
-        lengths = None if lengths is None else lengths.to(self.device)
+        lengths = None if lengths is None else send(lengths, self.device)
         views: dict[LayerKind, View] = {
             "full_attention": denoise_view(start, count, None, lengths),
             "sliding_attention": denoise_view(start, count, near, lengths),
@@ -262,11 +264,22 @@ class DiffusionGemma(nn.Module):
         return {shape.kind: rotary_angles(shape, positions, like.dtype) for shape in dict.fromkeys(self.config.layers)}
 
 
+@cache
+def _scale(width: int, dtype: torch.dtype) -> float:
+    return float(torch.tensor(width**0.5, dtype=dtype))
+
+
 def _mixers(kv: KeyValues, views: dict[LayerKind, View]) -> dict[LayerKind, ContextMixer]:
     return {kind: ContextMixer(kv, view) for kind, view in views.items()}
 
 
 def _to_host(reading: Reading) -> Reading:
-    """A reading whose [N] numbers a field are on the host, the soft embedding where it was."""
+    """A reading whose [N] numbers a field are on the host, the soft embedding where it was.
+
+    They come in one piece, which is all that a step waits for: float64 holds ids and narrower numbers as they are.
+    """
     argmax, proposal, entropy, log_prob, soft, _ = reading
-    return Reading(argmax.cpu(), proposal.cpu(), entropy.cpu(), log_prob.cpu(), soft)
+    if not is_awaited(entropy):
+        return Reading(argmax.cpu(), proposal.cpu(), entropy.cpu(), log_prob.cpu(), soft)
+    ids, picked, nats, chances = torch.stack([each.double() for each in (argmax, proposal, entropy, log_prob)]).cpu()
+    return Reading(ids.long(), picked.long(), nats.to(entropy.dtype), chances.to(log_prob.dtype), soft)

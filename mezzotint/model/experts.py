@@ -6,6 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from mezzotint.model.device import is_awaited
+from mezzotint.model.grouped import group, multiply
 from mezzotint.model.layers import RMSNorm, gelu
 
 
@@ -60,6 +62,8 @@ class Experts(nn.Module):
         their own order the slots of a token are added first to last, which every device does alike at every run.
         """
         top_k = routing.chosen.shape[-1]
+        if is_awaited(x):
+            return self.mix_steadily(x, routing)
         if x.shape[0] == 1:
             return self._mix_one(x, routing)
         visits = routing.chosen.reshape(-1)
@@ -70,6 +74,14 @@ class Experts(nn.Module):
         ]
         visited = torch.cat(parts)
         return _weigh(torch.empty_like(visited).index_copy(0, order, visited), routing)
+
+    def mix_steadily(self, x: Tensor, routing: Routing) -> Tensor:
+        """The same sum, in shapes that do not depend on what tokens chose, for a device that is not waited for."""
+        visits, top_k = routing.chosen.reshape(-1), routing.chosen.shape[-1]
+        groups = group(visits, self.gate_up_proj.shape[0])
+        gate, up = multiply(x[groups.order // top_k], self.gate_up_proj, groups).chunk(2, -1)
+        visited = multiply(gelu(gate) * up, self.down_proj, groups)
+        return _weigh(torch.empty_like(visited).index_copy(0, groups.order, visited), routing)
 
     def _mix_one(self, x: Tensor, routing: Routing) -> Tensor:
         """The same sum for a single token, in the same order, without sorting anything on the device."""

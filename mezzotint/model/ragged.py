@@ -15,6 +15,7 @@ from torch import Tensor
 
 from mezzotint.model.attention import View, attend, denoise_view, encode_view
 from mezzotint.model.config import LayerKind, ModelConfig
+from mezzotint.model.device import send
 from mezzotint.model.diffusion_gemma import DiffusionGemma
 from mezzotint.model.kv import Pair
 from mezzotint.model.layers import Angles
@@ -137,7 +138,7 @@ def slots_of(pages: Pages, start: int, end: int, device: torch.device) -> Slots:
     """
     first = pages.run(start, end)
     if first is None:
-        return torch.tensor(pages.slots(start, end), device=device)
+        return send(torch.tensor(pages.slots(start, end)), device)
     return slice(first, first + end - start)
 
 

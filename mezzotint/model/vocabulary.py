@@ -6,7 +6,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from mezzotint.model.device import is_awaited
 from mezzotint.model.draw import place
+from mezzotint.model.steady import read_steadily, terms_of
 from mezzotint.model.sweep import Sweep
 from mezzotint.types import Reading
 
@@ -86,8 +88,12 @@ def read_vocabulary(
     """
     parts, warm, drawn_at = [], each_row(temperature, len(hidden)), each_row(proposal_temperature, len(hidden))
     pieces = (each.split(_ROWS) for each in (hidden, uniforms, warm, drawn_at))
-    for rows, own, *temperatures in zip(*pieces, strict=True):
-        sweep = Sweep(head.weight, head.softcap, rows, *temperatures, with_soft=with_soft)
+    for rows, own, hot, sharp in zip(*pieces, strict=True):
+        if is_awaited(rows):
+            terms = terms_of(head.softcap, hot, sharp, rows.device)
+            parts.append(read_steadily(head.weight, rows, terms, own, head.scale, with_soft=with_soft, limit=chunk))
+            continue
+        sweep = Sweep(head.weight, head.softcap, rows, hot, sharp, with_soft=with_soft)
         sweep.run(chunk)
         parts.append(sweep.reading(own, head.scale))
     if len(parts) == 1:

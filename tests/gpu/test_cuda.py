@@ -5,8 +5,12 @@ import torch
 
 from mezzotint.decoding.generate import Block, Limits, generate_blocks, generate_tokens
 from mezzotint.decoding.params import SamplingParams
+from mezzotint.model.device import send
 from mezzotint.model.diffusion_gemma import DiffusionGemma
 from mezzotint.model.experts import Routing
+from mezzotint.model.ragged import denoise_spans
+from mezzotint.model.vocabulary import read_vocabulary
+from tests.model.rows import LAYOUTS, House, canvas_of
 from tests.model.test_experts import case
 from tests.model.test_fused import CONFIGS, random_model, trace
 
@@ -67,3 +71,27 @@ def test_experts_on_a_gpu_say_the_same_at_every_run() -> None:
     tokens, experts = x.repeat(400, 1).to("cuda"), experts.to("cuda")
     first = experts(tokens, many)
     assert all(torch.equal(experts(tokens, many), first) for _ in range(20))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@torch.inference_mode()
+def test_nothing_in_a_step_waits_for_the_gpu_before_its_reading(dtype: torch.dtype) -> None:
+    model = random_model(CONFIGS["half of the experts"], dtype).to("cuda")
+    house = House(model, LAYOUTS["scattered"])
+    spans = [house.span(row, len(canvas_of(row))) for row in range(3)]
+    canvases = torch.cat([canvas_of(row) for row in range(3)])
+    for mode in ("default", "error"):  # what depends on the model alone is worked out the first time
+        torch.cuda.set_sync_debug_mode(mode)
+        try:
+            hidden = denoise_spans(model, canvases, None, spans, house.store)
+            uniforms = send(torch.full((len(canvases),), 0.3, dtype=torch.float64), model.device)
+            read_vocabulary(
+                model.head,
+                hidden,
+                temperature=0.7,
+                proposal_temperature=0.7,
+                uniforms=uniforms,
+                with_soft=True,
+            )
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
