@@ -81,7 +81,7 @@ clean: ## remove .venv and every cache
 .venv-e2e/%/made: tests/e2e/clients/%.txt .venv-e2e/uv
 	$(PYTHON) -m venv --clear .venv-e2e/$*
 	.venv-e2e/tools/bin/uv pip install --quiet --python .venv-e2e/$*/bin/python --requirements $<
-	@if [ $* = aiperf ]; then .venv-e2e/tools/bin/uv pip install --quiet --python .venv-e2e/aiperf/bin/python --no-deps ./plugins/aiperf; fi
+	@if [ -d plugins/$* ]; then .venv-e2e/tools/bin/uv pip install --quiet --python .venv-e2e/$*/bin/python --no-deps ./plugins/$*; fi
 	@touch $@
 
 # Without npm, or without a network for it, the playground's test says so and is skipped.

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +12,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from mezzotint.cli.flags import unfold
+from mezzotint.cli.judging import Judging
 from mezzotint.cli.options import Compiled, Decoding, Device, Drafter, Dtype, Loading, Threads, choose_target
+from mezzotint.cli.suite import Asking, Shared, evaluate_suite, refuse_without_suite
 
 if TYPE_CHECKING:
     from mezzotint.evaluate.config import EvaluateConfig
@@ -31,7 +33,9 @@ class Asked:
         str | None, _option("Task families, with commas between; all unless given, with presets all but infill.")
     ] = None
     decoder: Annotated[str | None, _option("Decoders, with commas between; diffusion,ar unless given.")] = None
-    n: Annotated[int | None, typer.Option("--n", help="Prompts of each task; 200 unless given.")] = None
+    n: Annotated[
+        int | None, typer.Option("--n", help="Prompts of each task; 200 unless given, of a suite all of its file.")
+    ] = None
     seed: Annotated[int | None, _option("Same seed, same prompts and same answers; 0 unless given.")] = None
     steps: Annotated[
         str | None,
@@ -56,6 +60,8 @@ class Asked:
 @unfold
 def evaluate(
     asked: Asked,
+    asking: Asking,
+    judging: Judging,
     model: Annotated[
         str,
         typer.Argument(help="A bundled model, a folder or a hub id; MODEL:DECODER names the decoder too."),
@@ -65,13 +71,25 @@ def evaluate(
     threads: Threads = None,
     compiled: Compiled = None,
     drafter: Drafter = None,
-    output: Annotated[Path | None, _option("Write every answer to this file too, one JSON object a line.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one list of objects, one a row.")] = False,
+    output: Annotated[
+        Path | None, _option("Write every answer to this file, one JSON object a line; a suite goes on with it.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one list of objects, one a row; of a suite an object with all.")
+    ] = False,
 ) -> None:
-    """Score a model on held-out tasks: one row for each task, decoder and step budget.
+    """Score a model on held-out tasks, one row for each task, decoder and step budget, or on a suite.
 
-    All decoders answer the same prompts, taking turns. In a terminal a bar shows the progress.
+    All decoders answer the same prompts, taking turns. A suite is put to one arm, of a checkpoint or of a server. In a
+    terminal a bar shows the progress.
     """
+    loading = Loading(model=model, device=device, dtype=dtype, threads=threads, compiled=compiled, drafter=drafter)
+    if asking.suite is not None:
+        _refuse_tasks(asked, loading, asking)
+        shared = Shared(**{item.name: getattr(asked, item.name) for item in fields(Shared)})
+        evaluate_suite(asking, judging, shared, loading, output, as_json=as_json)
+        return
+    refuse_without_suite(asking, judging)
     # Importing torch takes seconds, and --help is not to wait for it: see options.
     from mezzotint.cli.answer import set_up
     from mezzotint.evaluate.run import answer_prompts
@@ -80,13 +98,18 @@ def evaluate(
 
     target = choose_target(model, asked.decoder)
     config = read(replace(asked, decoder=target.decoder))
-    loading = Loading(
-        model=target.model, device=device, dtype=dtype, threads=threads, compiled=compiled, drafter=drafter
-    )
-    llm = set_up(loading, Decoding()).llm
+    llm = set_up(replace(loading, model=target.model), Decoding()).llm
     with _recording(output) as record:
         rows = score(_follow(answer_prompts(llm, config), config.answers, record))
     print(json.dumps([asdict(row) for row in rows], allow_nan=False) if as_json else format_table(rows))
+
+
+def _refuse_tasks(asked: Asked, loading: Loading, asking: Asking) -> None:
+    """Raises: ValueError for flags that say nothing of a suite, or of a server."""
+    if asked.tasks is not None:
+        raise ValueError(f"--tasks is {asked.tasks!r}, but --suite {asking.suite!r}; give one of them")
+    if asking.url is not None and loading != Loading():
+        raise ValueError("a checkpoint and how it runs are named, but --url asks a server; drop one of the two")
 
 
 def read(asked: Asked) -> "EvaluateConfig":

@@ -10,7 +10,7 @@ MAX_PROMPTS = 1_000_000  # the next seed's prompts begin where these end
 FORMS = ("free", "grammar")
 BLANKS = ("infill",)  # tasks whose prompts give what stands behind the answer, for which there is no gate
 DECLARING = ("extract", "call", "choose")  # tasks whose prompts say what form an answer has
-_MAX_SEED = 10**12  # so that every answer's seed stays below 2^64
+MAX_SEED = 10**12  # so that every answer's seed stays below 2^64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,8 +81,8 @@ class EvaluateConfig:
         self._check_forms()
         if not 1 <= self.n <= MAX_PROMPTS:
             raise ValueError(f"n is {self.n}; ask for 1 to {MAX_PROMPTS} prompts a task")
-        if not 0 <= self.seed <= _MAX_SEED:
-            raise ValueError(f"seed is {self.seed}; it must lie between 0 and {_MAX_SEED}")
+        if not 0 <= self.seed <= MAX_SEED:
+            raise ValueError(f"seed is {self.seed}; it must lie between 0 and {MAX_SEED}")
         for arm in self.arms:
             arm.params(max_tokens=1, seed=0)  # refuses what SamplingParams refuses
         if "diffusion" not in self.decoders:
@@ -141,6 +141,41 @@ class EvaluateConfig:
             return [Arm(decoder=decoder, sampler=None, steps=None, temperature=temperature)]
         budgets = self.steps or (None,)
         return [Arm(decoder=decoder, sampler=self.sampler, steps=s, temperature=temperature) for s in budgets]
+
+
+def arm_of(
+    *,
+    decoder: str | None,
+    sampler: str | None,
+    steps: int | None,
+    temperature: float | None,
+    form: str,
+    preset: str | None,
+) -> Arm:
+    """One arm; None leaves an option as EvaluateConfig does, and the decoder at diffusion.
+
+    Raises: ValueError naming option, value and remedy.
+    """
+    if form not in FORMS:
+        raise ValueError(f"form is {form!r}; choose from {', '.join(FORMS)}")
+    if preset is not None:
+        if preset not in PRESETS:
+            raise ValueError(f"preset is {preset!r}; choose from {', '.join(PRESETS)}")
+        if given := [name for name in (decoder, sampler, steps) if name is not None]:
+            raise ValueError(f"preset {preset!r} decides decoder, sampler and steps; drop {given[0]!r}")
+        decoder = PRESETS[preset]["decoder"]
+    decoder = decoder or "diffusion"
+    usual = 1.0 if decoder == "diffusion" else 0.0
+    arm = Arm(
+        decoder=decoder,
+        sampler=sampler,
+        steps=steps,
+        temperature=usual if temperature is None else temperature,
+        form=form,
+        preset=preset,
+    )
+    arm.params(max_tokens=1, seed=0)  # refuses what SamplingParams refuses
+    return arm
 
 
 def _refuse_repeats(name: str, values: Sequence[object]) -> None:

@@ -2,18 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from itertools import accumulate, islice
 from typing import Any
 
 from mezzotint.evaluate.config import Arm, EvaluateConfig, Prompt
+from mezzotint.evaluate.local import find_borders
 from mezzotint.llm import LLM, Completion
 from mezzotint.tasks import FAMILIES, Example
 from mezzotint.text.call_grammar import compile_calls
 from mezzotint.text.detect import Finding, detect
 from mezzotint.text.grammar import Grammar
-from mezzotint.text.parse import Reply, ReplyParser, encode_reply
+from mezzotint.text.parse import Reply, encode_reply
 from mezzotint.text.prompt import Chat
-from mezzotint.text.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,17 +105,10 @@ def _inspect(llm: LLM, example: Example, completion: Completion, reply: Reply) -
         return ()
     assert llm.tokenizer is not None  # parse has read the reply with it
     told = [message["content"] for message in example.messages if isinstance(message.get("content"), str)]
-    seams = _find_borders(completion, llm.tokenizer)
+    seams = find_borders(completion, llm.tokenizer)
     findings = detect(reply.content, seams=seams, known="\n".join([example.answer, *told]))
     is_whole = completion.finish_reason == "stop" and not example.begins and not example.ends
     return tuple(finding for finding in findings if is_whole or finding.kind != "bracket")
-
-
-def _find_borders(completion: Completion, tokenizer: Tokenizer) -> list[int]:
-    """Where in the content each block but the first begins."""
-    parser, rest = ReplyParser(tokenizer), iter(completion.token_ids)
-    blocks = [islice(rest, count) for count in completion.receipt.block_tokens[:-1]]
-    return list(accumulate(len(parser.push(block).content) for block in blocks))
 
 
 def answer_limit(llm: LLM, example: Example) -> int:

@@ -68,6 +68,29 @@ def test_inspect_scores_the_model(served: Served, run: Run, extract: Path, right
     assert accuracy == pytest.approx(right)
 
 
+def test_inspect_keeps_the_metrics_and_the_budget_with_our_provider(
+    served: Served, run: Run, extract: Path, tmp_path: Path
+) -> None:
+    logs = tmp_path / "logs"
+    asked = ["--model", "mezzotint/lab", "-M", "steps=4", "--temperature", "0", "--max-tokens", "64", "--seed", "1"]
+    asked += ["--log-dir", str(logs), "--log-format", "json", "--display", "plain", "--epochs", "2"]
+    given = {"MEZZOTINT_BASE_URL": served.v1, "EXTRACT": str(extract)}
+    run("inspect", "inspect", "eval", "extract.py", *asked, folder=PROGRAMS, **given)
+    [file] = logs.glob("*.json")
+    log = json.loads(file.read_text())
+    assert log["status"] == "success"
+    assert log["eval"]["model_args"] == {"steps": 4}
+    outputs = [sample["output"] for sample in log["samples"]]
+    assert len(outputs) == 2 * SAMPLES
+    for output in outputs:
+        assert output["metadata"]["step_budget"] == 4
+        work = output["metadata"]["metrics"]["diffusion"]
+        assert max(work["denoise_steps"]) <= 4
+        assert work["tokens_per_forward"] == pytest.approx(
+            output["usage"]["output_tokens"] / work["forwards"], abs=1e-3
+        )
+
+
 def test_an_agent_goes_through_three_tools_and_reports(served: Served, run: Run) -> None:
     def play(seed: int) -> dict[str, list[str]]:
         lines = run("agent", "python", str(PROGRAMS / "agent.py"), served.v1, "lab:ar", str(seed)).splitlines()

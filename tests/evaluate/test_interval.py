@@ -1,12 +1,13 @@
 """Intervals: published values, the equation that defines Wilson's, and what a bootstrap must do."""
 
 from math import sqrt
+from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mezzotint.evaluate.interval import ratio_interval, wilson_interval
+from mezzotint.evaluate.interval import clustered_interval, ratio_interval, wilson_interval
 
 
 # Newcombe 1998, "Two-sided confidence intervals for the single proportion", table I, method 3.
@@ -64,3 +65,24 @@ def test_equal_data_give_equal_intervals() -> None:
 def test_a_ratio_needs_pairs_and_denominators_of_at_least_one(above: list[int], below: list[int]) -> None:
     with pytest.raises(ValueError, match="each at least 1"):
         ratio_interval(above, below)
+
+
+def test_ten_answers_to_a_task_that_agree_are_no_more_than_one() -> None:
+    rng = Random(0)
+    tasks = [float(rng.random() < 0.5) for _ in range(60)]
+    clustered = clustered_interval(tasks)
+    single = wilson_interval(int(sum(tasks)), 60)
+    assert clustered.high - clustered.low == pytest.approx(single.high - single.low, rel=0.1)
+    taken_for_many = wilson_interval(int(sum(tasks)) * 10, 600)
+    assert clustered.high - clustered.low > 2.5 * (taken_for_many.high - taken_for_many.low)
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_where_nothing_varies_wilson_keeps_a_width(share: float) -> None:
+    assert clustered_interval([share] * 10) == wilson_interval(int(10 * share), 10)
+    assert clustered_interval([0.5] * 10) == (0.5, 0.5)
+
+
+def test_no_task_has_no_interval() -> None:
+    with pytest.raises(ValueError, match="there is no task"):
+        clustered_interval([])

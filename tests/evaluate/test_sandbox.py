@@ -3,11 +3,13 @@
 import shutil
 import socket
 import struct
+import sys
 from pathlib import Path
 
 import pytest
 
-from mezzotint.evaluate.sandbox import Limits, SandboxError, one_process_filter, run_python
+from mezzotint.evaluate.filter import one_process_filter
+from mezzotint.evaluate.sandbox import Limits, SandboxError, check_sandbox, run_command, run_python
 
 
 @pytest.fixture(scope="module")
@@ -242,10 +244,72 @@ def test_a_program_that_looks_like_a_failed_sandbox_is_an_outcome() -> None:
     assert (outcome.exit_status, outcome.stderr) == (1, "bwrap: No permissions\n")
 
 
+@needs_bwrap
+def test_a_command_reads_what_it_is_given_in_an_empty_folder_of_its_own() -> None:
+    outcome = run_command(["sh", "-c", "cat; ls; echo left > file; ls; pwd"], "äb\n".encode())
+    assert (outcome.exit_status, outcome.stdout) == (0, "äb\nfile\n/tmp\n")
+    assert run_command(["ls"], b"").stdout == ""
+    assert run_command(["sh", "-c", "exit 3"], b"").exit_status == 3
+
+
+@needs_bwrap
+def test_a_command_has_no_network_no_home_no_variables_and_no_right_to_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("API_KEY", "secret")
+    named, other = tmp_path / "named", tmp_path / "other"
+    named.write_text("named")
+    other.write_text("other")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        script = f"""
+env | grep -q API_KEY && echo variable
+test -e {other} && echo file
+test -e {Path.home()} && ls {Path.home()} | grep -q . && echo home
+(echo > {named}) 2>/dev/null && echo written
+(echo > /usr/bin/mine) 2>/dev/null && echo installed
+(exec 3<>/dev/tcp/127.0.0.1/{server.getsockname()[1]}) 2>/dev/null && echo network
+cat {named}
+"""
+        assert run_command(["bash", "-c", script, str(named)], b"").stdout == "named"
+
+
+@needs_bwrap
+def test_a_command_and_what_it_starts_end_with_their_time() -> None:
+    outcome = run_command(["sh", "-c", "sleep 600 & echo begun; sleep 600"], b"", Limits(time_s=1))
+    assert outcome.timed_out
+    assert outcome.duration_s < 5
+
+
+@needs_bwrap
+def test_each_process_of_a_command_has_bounded_memory_and_output() -> None:
+    limits = Limits(memory_bytes=256 << 20, output_bytes=10_000)
+    greedy = run_command([sys.executable, "-c", "bytearray(10**9)"], b"", limits, walls=False)
+    assert "MemoryError" in greedy.stderr
+    loud = run_command(["sh", "-c", "yes loud"], b"", limits)
+    assert not loud.passed
+    assert len(loud.stdout) <= 10_000
+
+
+def test_a_command_that_is_not_there_is_refused() -> None:
+    with pytest.raises(ValueError, match="command is 'no-such-program', which is no program here; give a path"):
+        run_command(["no-such-program"], b"")
+
+
+@pytest.mark.parametrize("source", ["import os; print(os.listdir()); os.fork()", "print(input())"])
+def test_without_walls_a_program_has_a_folder_of_its_own_and_its_limits(source: str) -> None:
+    outcome = run_python(source, walls=False)
+    assert outcome.stdout.startswith("['program.py']") or "EOFError" in outcome.stderr
+    late = run_python("while True: pass", Limits(time_s=0.5), walls=False)
+    assert late.timed_out
+    assert "MemoryError" in run_python("bytearray(10**10)", walls=False).stderr
+
+
 def test_without_bubblewrap_nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(SandboxError, match=r"bwrap is not installed.*apt install bubblewrap"):
         run_python("print('run')")
+    with pytest.raises(SandboxError, match="bwrap is not installed"):
+        check_sandbox()
 
 
 def test_where_namespaces_are_refused_the_reason_and_the_remedy_are_told(
