@@ -5,7 +5,22 @@ from typing import Annotated
 import typer
 
 from mezzotint import __version__
-from mezzotint.cli import batch, chat, choose, drafter, evaluate, generate, infill, models, serve, train
+from mezzotint.cli import (
+    batch,
+    bench,
+    calibrate,
+    chat,
+    choose,
+    drafter,
+    evaluate,
+    generate,
+    infill,
+    models,
+    plan,
+    route,
+    serve,
+    train,
+)
 from mezzotint.cli.errors import Verbs
 
 app = typer.Typer(cls=Verbs, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -13,6 +28,16 @@ app = typer.Typer(cls=Verbs, no_args_is_help=True, add_completion=False, pretty_
 recipes = typer.Typer(no_args_is_help=True, help="Train the bundled model, or a drafter that guesses what it says.")
 recipes.command("lab")(train.lab)
 recipes.command("drafter")(drafter.drafter)
+
+routes = typer.Typer(no_args_is_help=True, help="What a fleet would do with a prompt, and what it has measured.")
+routes.command("explain")(route.explain)
+routes.command("table")(route.table)
+
+benches = typer.Typer(no_args_is_help=True, help="Measure how fast tasks are accepted, and by which arm.")
+benches.command("run")(bench.run)
+benches.command("crossover")(bench.crossover)
+benches.command("pareto")(bench.pareto)
+benches.command("report")(bench.report)
 
 
 def _print_version(wanted: bool) -> None:
@@ -36,7 +61,11 @@ app.command("chat")(chat.chat)
 app.command("infill")(infill.infill)
 app.command("choose")(choose.choose)
 app.command("serve")(serve.serve)
+app.add_typer(routes, name="route")
+app.command("calibrate")(calibrate.calibrate)
 app.command("batch")(batch.batch)
 app.command("models")(models.models)
 app.add_typer(recipes, name="train")
+app.command("plan")(plan.plan)
 app.command("evaluate")(evaluate.evaluate)
+app.add_typer(benches, name="bench")

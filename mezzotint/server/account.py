@@ -51,6 +51,7 @@ def tell_metrics(receipts: Sequence[Receipt], clock: Clock, name: str) -> dict[s
     return {
         "time_to_first_token_ms": clock.first_ms,
         "queue_time_ms": _ms(slowest.queue_s),
+        "prefill_time_ms": _ms(slowest.prefill_s),
         "generation_time_ms": _ms(spent_s),
         "tokens_per_second": round(written / spent_s, 1) if spent_s > 0 else None,
         "diffusion": {**tell_work(receipts), "seeds": [each.seed for each in receipts]},

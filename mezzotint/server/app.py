@@ -16,6 +16,7 @@ from starlette.responses import Response
 from mezzotint import __version__
 from mezzotint.server.backend import Backend
 from mezzotint.server.errors import ApiError
+from mezzotint.server.fleet import Fleet
 from mezzotint.server.guard import Guard
 from mezzotint.server.prometheus import Metrics
 from mezzotint.server.reply import reply_json
@@ -27,20 +28,26 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
     401: {"description": "No known API key was sent."},
     404: {"description": "No such model."},
     413: {"description": "The body is too large."},
+    422: {"description": "No attempt of a fleet was accepted by what the request asked to be verified."},
     429: {"description": "Too many requests wait; Retry-After says when to try again."},
     500: {"description": "The engine failed; the server goes on."},
+    502: {"description": "Every arm of a fleet that was tried failed."},
     503: {"description": "The server starts or stops."},
     504: {"description": "The deadline has passed."},
 }
 
 
-def make_app(backend: Backend) -> FastAPI:
-    """Every route before one backend, which starts and stops with the application."""
+def make_app(backend: Backend, fleet: Fleet | None = None) -> FastAPI:
+    """Every route before one backend and its fleet, if any, which start and stop with the application."""
 
     @asynccontextmanager
     async def live(_app: FastAPI) -> AsyncIterator[None]:
         await anyio.to_thread.run_sync(backend.start)
+        if fleet is not None:
+            await fleet.start()
         yield
+        if fleet is not None:
+            await fleet.stop()
         await anyio.to_thread.run_sync(backend.stop)
 
     app = FastAPI(
@@ -48,20 +55,24 @@ def make_app(backend: Backend) -> FastAPI:
     )
     metrics = Metrics(backend)
     backend.on_answer = metrics.count_answer
-    app.include_router(make_router(backend, metrics, int(time.time())))
-    app.add_middleware(
+    if fleet is not None:
+        fleet.on_attempt, fleet.on_settled = metrics.count_attempt, metrics.count_settled
+    app.include_router(make_router(backend, metrics, int(time.time()), fleet))
+    # A fleet may have room elsewhere, of which only its arms can tell.
+    check_room = backend.check_room if fleet is None else lambda: None
+    app.add_middleware(Guard, config=backend.config, count=metrics.count_request, check_room=check_room)
+    app.add_middleware(  # outside the guard, so that pages elsewhere can read its refusals too
         CORSMiddleware,
         allow_origins=list(backend.config.cors_origins),
         allow_methods=["*"],
         allow_headers=["*"],
-        expose_headers=["x-request-id", "x-mezzotint-arm", "x-mezzotint-attempts"],
+        expose_headers=["x-request-id", "x-mezzotint-arm", "x-mezzotint-attempts", "x-mezzotint-decision-id"],
     )
-    app.add_middleware(Guard, config=backend.config, count=metrics.count_request)
     app.exception_handler(ApiError)(_tell_error)
     app.exception_handler(RequestValidationError)(_tell_invalid)
     app.exception_handler(HTTPException)(_tell_http)
     app.exception_handler(Exception)(_tell_bug)
-    _name_models(app, backend.names)
+    _name_models(app, [*backend.names, *(() if fleet is None else fleet.names)])
     return app
 
 

@@ -61,6 +61,7 @@ class Backend:
         self.service = Service(made)
         self._ids, self._lock = count(), Lock()
         self.open = 0  # requests that were taken and have not ended
+        self.coming = 0  # those that an arm of a fleet is about to bring
         self.is_ready = False
         self.tracer: Tracer | None = None
         self.on_answer: Callable[[Receipt], None] = lambda receipt: None
@@ -129,6 +130,16 @@ class Backend:
         except ValueError as error:
             raise refuse(error, FIELDS | {"stop"}) from error
         return asked
+
+    @property
+    def has_room(self) -> bool:
+        """Whether an answer more is taken now."""
+        return self.open < self._most
+
+    def check_room(self) -> None:
+        """Raise ApiError 429 if not even one answer more is taken now."""
+        if not self.has_room:
+            raise self._busy()
 
     @contextmanager
     def admit(self, answers: int = 1) -> Iterator[None]:

@@ -72,8 +72,11 @@ async def stream_chat(
                 talk = talks[index]
                 match event:
                     case DraftEvent():
-                        if job.drafts:
-                            yield head.chunk(choices=[_choice(index, {})], x_diffusion=tell_draft(event, tokenizer))
+                        told = tell_draft(event, tokenizer) if job.drafts else {}
+                        if job.peeks and event.entropy and (event.block, event.step) == (0, 1):
+                            told["first_entropy"] = sum(event.entropy) / len(event.entropy)
+                        if told:
+                            yield head.chunk(choices=[_choice(index, {})], x_diffusion=told)
                     case BlockEvent():
                         clock.note_first()
                         before = talk.calls

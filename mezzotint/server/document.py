@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from mezzotint.server.protocol import Body, ChatBody, ChooseBody, CompletionBody, InfillBody, ResponsesBody
+from mezzotint.server.routing import OutcomeBody
 
 _PAGES: tuple[tuple[str, type[Body]], ...] = (
     ("/v1/chat/completions", ChatBody),
@@ -12,6 +13,7 @@ _PAGES: tuple[tuple[str, type[Body]], ...] = (
     ("/v1/responses", ResponsesBody),
     ("/v1/choose", ChooseBody),
     ("/v1/infill", InfillBody),
+    ("/v1/router/outcomes", OutcomeBody),
 )
 BEGIN, END = "<!-- fields: begin -->", "<!-- fields: end -->"
 

@@ -1,4 +1,4 @@
-"""What every request passes before a route sees it: its key, its size, its id, its line in the log."""
+"""What every request passes before a route sees it: its key, its size, room for it, its id, its line in the log."""
 
 import hmac
 import logging
@@ -19,6 +19,7 @@ from mezzotint.server.errors import ApiError
 from mezzotint.server.sse import write_json
 
 _ID = re.compile(r"[\w.:-]{1,128}")
+_ANSWERS = frozenset(f"/v1/{name}" for name in ("chat/completions", "completions", "responses", "choose", "infill"))
 _OPEN = ("/health", "/metrics", "/assets/")  # asked by what has no key: probes, scrapers, a page before it has one
 _LOG = logging.getLogger("mezzotint.access")
 
@@ -26,9 +27,14 @@ _LOG = logging.getLogger("mezzotint.access")
 class Guard:
     """An ASGI application before another one."""
 
-    def __init__(self, app: ASGIApp, config: ServerConfig, count: Callable[[str, int], None]) -> None:
-        """count: told the path and status of every request. Raises: ValueError for a rate that cannot be read."""
-        self._app, self._config, self._count = app, config, count
+    def __init__(
+        self, app: ASGIApp, config: ServerConfig, count: Callable[[str, int], None], check_room: Callable[[], None]
+    ) -> None:
+        """count: told the path and status of every request. check_room: raises ApiError where no answer can be begun.
+
+        Raises: ValueError for a rate that cannot be read.
+        """
+        self._app, self._config, self._count, self._check_room = app, config, count, check_room
         self._keys = [key.encode() for key in config.api_keys]
         self._rate = None if config.rate is None else _read_rate(config.rate)
         self._limiter = MovingWindowRateLimiter(MemoryStorage())
@@ -54,7 +60,10 @@ class Guard:
         try:
             try:
                 self._admit(scope["method"], scope["path"], headers)
-                body = await _read_body(receive, self._config.max_body_bytes, headers)
+                _check_head(headers, self._config.max_body_bytes)
+                if scope["method"] == "POST" and scope["path"] in _ANSWERS:
+                    self._check_room()  # before its body is read, parsed and made ids of for nothing
+                body = await _read_body(receive, self._config.max_body_bytes)
             except ApiError as error:
                 await send_error(error, tell)
             else:
@@ -63,7 +72,8 @@ class Guard:
             told: dict[str, Any] = {"request_id": id, "method": scope["method"], "path": scope["path"]}
             told |= {"status": status, "ms": round((time.perf_counter() - started) * 1000, 3)}
             route = scope.get("route")  # of paths that are not ours there may be any number
-            self._count("other" if route is None else route.path, status)
+            known = scope["path"] if scope["path"] in _ANSWERS else "other"
+            self._count(known if route is None else route.path, status)
             _LOG.info("request", extra={"told": told | scope["state"].get("told", {})})
 
     def _admit(self, method: str, path: str, headers: Headers) -> None:
@@ -99,25 +109,32 @@ def _read_rate(rate: str) -> Any:
         raise ValueError(f"rate is {rate!r}, which cannot be read; write it as '60/minute'") from error
 
 
-async def _read_body(receive: Receive, most: int, headers: Headers) -> bytes:
-    """A body, no further than it may go."""
+def _check_head(headers: Headers, most: int) -> None:
+    """Refuse a body by what its head tells of it."""
     coding = headers.get("content-encoding", "identity")
     if coding != "identity":
         raise ApiError(415, f"content-encoding is {coding!r}; send the body as it is", code="unsupported_encoding")
     told = headers.get("content-length", "0")
-    size, parts = int(told) if told.isdigit() else 0, list[bytes]()
-    while True:
-        if size > most:
-            raise ApiError(413, f"the body has more than {most} bytes; send less", code="body_too_large")
+    _check_size(int(told) if told.isdigit() else 0, most)
+
+
+def _check_size(size: int, most: int) -> None:
+    if size > most:
+        raise ApiError(413, f"the body has more than {most} bytes; send less", code="body_too_large")
+
+
+async def _read_body(receive: Receive, most: int) -> bytes:
+    """A body, no further than it may go."""
+    parts, size, is_whole = list[bytes](), 0, False
+    while not is_whole:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise ApiError(400, "the client left before its request was whole", code="disconnected")
         parts.append(message.get("body", b""))
-        size = sum(map(len, parts))
-        if not message.get("more_body"):
-            if size > most:
-                raise ApiError(413, f"the body has more than {most} bytes; send less", code="body_too_large")
-            return b"".join(parts)
+        size += len(parts[-1])
+        _check_size(size, most)
+        is_whole = not message.get("more_body")
+    return b"".join(parts)
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

@@ -36,7 +36,7 @@ class Job:
 
     max_tokens: None takes the server's. write: what makes the grammar that the answer follows. judge: what makes the
     grammar of right calls, where an answer that follows none may hold some. drafts: whether a stream tells of every
-    step. deadline_s: None takes the server's.
+    step. peeks: whether it tells of the first one how unsure it was. deadline_s: None takes the server's.
     """
 
     prompt: Prompt
@@ -47,6 +47,7 @@ class Job:
     stop: tuple[str, ...] = ()
     n: int = 1
     drafts: bool = False
+    peeks: bool = False
     deadline_s: float | None = None
 
     def params(self, max_tokens: int) -> SamplingParams:
@@ -159,6 +160,7 @@ def shape(
     """Add to `options` what a model's name and our extensions say of who answers, and how."""
     target = read_target(model, served)
     told = None if route is None else route.decoder
+    _refuse_routing(served, route)
     if told is not None and target.decoder not in (None, told):
         message = f"model is {model!r}, but x_route.decoder is {told!r}: name one decoder"
         raise ApiError(400, message, param="x_route.decoder")
@@ -173,6 +175,18 @@ def shape(
         if value is not None:
             options[name] = value
     return preset_options(preset, options) if preset else options
+
+
+def _refuse_routing(served: str, route: RouteOptions | None) -> None:
+    """One engine answers once: what asks for that passes, what a fleet alone can do does not."""
+    if route is None:
+        return
+    said = {name: getattr(route, name) for name in ("max_cost_usd", "max_attempts", "risk", "accept", "explore")}
+    for name, value in said.items():
+        if value is not None and (name, value) not in (("max_attempts", 1), ("explore", False)):
+            told = f"x_route.{name} is {value!r}, which model {served!r} cannot honour"
+            remedy = "start the server with --fleet and ask for model 'auto', or leave it out"
+            raise ApiError(400, f"{told}; {remedy}", param=f"x_route.{name}")
 
 
 def _sampling(body: Sampled, served: str) -> dict[str, Any]:

@@ -42,6 +42,10 @@ class Metrics:
             buckets=_COUNTS,
             **given,
         )
+        self._attempts = Counter("router_attempts", "Of arms to answer.", ("arm", "outcome"), **given)
+        self._cost = Counter("router_cost_usd", "Of attempts, failed ones too.", ("arm",), **given)
+        told, labels = "Of routed requests; not accepted ones by how they ended.", ("arm", "kind", "outcome")
+        self._accepted = Histogram("router_time_to_accepted_seconds", told, labels, buckets=_SECONDS, **given)
         self._registry.register(_Engine(backend, compatible=backend.config.compatible_metrics))
 
     def count_request(self, path: str, status: int) -> None:
@@ -59,6 +63,15 @@ class Metrics:
         if receipt.decoder == "diffusion":
             for steps in receipt.denoise_steps:
                 self._steps.observe(steps)
+
+    def count_attempt(self, arm: str, outcome: str, cost_usd: float) -> None:
+        """An arm has tried."""
+        self._attempts.labels(arm, outcome).inc()
+        self._cost.labels(arm).inc(cost_usd)
+
+    def count_settled(self, arm: str, kind: str, outcome: str, seconds: float) -> None:
+        """A routed request has ended, by the arm that was tried last."""
+        self._accepted.labels(arm, kind, outcome).observe(seconds)
 
     def write(self) -> bytes:
         """All of it, in Prometheus' text form."""

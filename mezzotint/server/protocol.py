@@ -54,11 +54,21 @@ class DiffusionOptions(BaseModel):
 
 
 class RouteOptions(BaseModel):
-    """`x_route`: who answers, and by when. deadline_ms: from arrival to the last token."""
+    """`x_route`: who answers, and within what. deadline_ms: from arrival to the last token.
+
+    What only a fleet can honour is refused without one: max_cost_usd, of all attempts together; max_attempts; risk, of
+    missing the deadline, that is borne; accept, what an answer has to pass before its first byte leaves; explore,
+    whether the request may be spent on learning.
+    """
 
     model_config = ConfigDict(extra="forbid")
     decoder: Literal["diffusion", "ar", "verified", "mtp"] | None = None
     deadline_ms: float | None = Field(default=None, gt=0)
+    max_cost_usd: float | None = Field(default=None, gt=0)
+    max_attempts: int | None = Field(default=None, ge=1, le=8)
+    risk: float | None = Field(default=None, gt=0, lt=1)
+    accept: dict[str, Any] | None = None
+    explore: bool | None = None
 
 
 class StreamOptions(BaseModel):

@@ -9,6 +9,7 @@ from mezzotint.server import chat, completions, responses
 from mezzotint.server.account import Clock, tell_metrics
 from mezzotint.server.backend import Backend
 from mezzotint.server.errors import ApiError
+from mezzotint.server.fleet import Fleet
 from mezzotint.server.history import read_history
 from mezzotint.server.job import Job, read_chat, read_completion, read_document, read_infill
 from mezzotint.server.pages import make_pages
@@ -24,6 +25,7 @@ from mezzotint.server.protocol import (
     TokenizeBody,
 )
 from mezzotint.server.reply import reply, reply_json, until_gone
+from mezzotint.server.routing import make_routing, route_chat, route_response
 from mezzotint.server.sse import DONE, write_event
 from mezzotint.server.target import read_target
 from mezzotint.text.prompt import Chat, Prompt
@@ -35,23 +37,32 @@ class Figures(Response):
     media_type = "text/plain; version=0.0.4; charset=utf-8"
 
 
-def make_router(backend: Backend, metrics: Metrics, started: int) -> APIRouter:
-    """All paths before one backend. started: Unix time, which clients take for the age of a model."""
+def make_router(backend: Backend, metrics: Metrics, started: int, fleet: Fleet | None = None) -> APIRouter:
+    """All paths before one backend, and the fleet that it is in, if any.
+
+    started: Unix time, which clients take for the age of a model.
+    """
     router = APIRouter()
-    _add_texts(router, backend)
+    _add_texts(router, backend, fleet)
     _add_canvas(router, backend)
     _add_tokens(router, backend)
-    _add_state(router, backend, metrics, started)
+    _add_models(router, backend, started, fleet)
+    _add_state(router, backend, metrics)
+    if fleet is not None:
+        router.include_router(make_routing(fleet))
     router.include_router(make_pages())
     return router
 
 
-def _add_texts(router: APIRouter, backend: Backend) -> None:
+def _add_texts(router: APIRouter, backend: Backend, fleet: Fleet | None) -> None:
     alive_s = backend.config.keep_alive_s
+    routed = () if fleet is None else fleet.names
 
     @router.post("/v1/chat/completions")
     async def answer_chat(body: ChatBody, request: Request) -> Response:
         """One answer or several to a chat, as OpenAI's clients ask for it."""
+        if fleet is not None and body.model in routed:
+            return await route_chat(request, body, fleet, alive_s)
         clock, job = Clock(), read_chat(body, backend.name)
         asked = await backend.accept(job)
         usage = _wants_usage(body.stream_options, stream=body.stream)
@@ -78,6 +89,8 @@ def _add_texts(router: APIRouter, backend: Backend) -> None:
     @router.post("/v1/responses")
     async def answer_response(body: ResponsesBody, request: Request) -> Response:
         """One answer to a talk, in items and typed events."""
+        if fleet is not None and body.model in routed:
+            return await route_response(request, body, fleet, alive_s)
         clock, asked_chat = Clock(), responses.read_responses(body)
         job = read_chat(asked_chat, backend.name)
         asked = await backend.accept(job)
@@ -145,18 +158,25 @@ def _add_tokens(router: APIRouter, backend: Backend) -> None:
             raise ApiError(400, str(error), param="tokens") from error
 
 
-def _add_state(router: APIRouter, backend: Backend, metrics: Metrics, started: int) -> None:
+def _add_models(router: APIRouter, backend: Backend, started: int, fleet: Fleet | None) -> None:
+    routed = () if fleet is None else fleet.names
+
     @router.get("/v1/models")
     async def models() -> Response:
-        """The model, alone and with each decoder that it knows."""
-        return reply_json({"object": "list", "data": [_model(name, backend, started) for name in backend.names]})
+        """The model, alone and with each decoder that it knows; what a fleet routes, and its arms."""
+        each = [_model(name, backend, started) for name in backend.names]
+        return reply_json({"object": "list", "data": [*each, *(_routed(name, started) for name in routed)]})
 
     @router.get("/v1/models/{name:path}")
     async def model(name: str) -> Response:
         """One of them."""
+        if name in routed:
+            return reply_json(_routed(name, started))
         read_target(name, backend.name)
         return reply_json(_model(name, backend, started))
 
+
+def _add_state(router: APIRouter, backend: Backend, metrics: Metrics) -> None:
     @router.get("/health/live")
     async def live() -> Response:
         """Whether the process answers."""
@@ -192,3 +212,7 @@ def _model(name: str, backend: Backend, started: int) -> dict[str, Any]:
     limits = backend.checkpoint.limits
     told = {"id": name, "object": "model", "created": started, "owned_by": "mezzotint"}
     return {**told, "max_model_len": limits.max_positions, "canvas_length": limits.canvas_length}
+
+
+def _routed(name: str, started: int) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": started, "owned_by": "mezzotint"}

@@ -11,6 +11,7 @@ import uvicorn
 
 from mezzotint.server.app import make_app
 from mezzotint.server.backend import Backend
+from mezzotint.server.fleet import Fleet
 
 _PATIENCE_S = 30  # that answers under way may take once the server is told to end
 
@@ -29,11 +30,15 @@ def open_socket(host: str, port: int) -> socket.socket:
     return opened
 
 
-def serve(backend: Backend, listening: socket.socket) -> None:
+def serve(backend: Backend, listening: socket.socket, fleet: Fleet | None = None) -> None:
     """Answer until SIGTERM or Ctrl-C; answers under way are finished then, for half a minute at most."""
     _set_up_log()
     config = uvicorn.Config(
-        make_app(backend), log_config=None, access_log=False, timeout_graceful_shutdown=_PATIENCE_S, lifespan="on"
+        make_app(backend, fleet),
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=_PATIENCE_S,
+        lifespan="on",
     )
     _Server(config, backend).run(sockets=[listening])
 

@@ -7,6 +7,7 @@ from mezzotint.server.errors import ApiError
 from mezzotint.types import DecoderName
 
 DECODERS: tuple[str, ...] = get_args(DecoderName)
+GOALS = ("auto", "auto:fast", "auto:cheap", "auto:best")
 
 
 class Target(NamedTuple):
@@ -22,6 +23,9 @@ def read_target(name: str, served: str) -> Target:
 
     Raises: ApiError 404 for another model, 400 for a decoder or preset that there is not. Source: contract 9.
     """
+    if name in GOALS:
+        told = "a server that was started with --fleet routes chats and responses, and nothing else"
+        raise ApiError(400, f"model is {name!r}, but {told}; name {served!r}", code="not_routed", param="model")
     decoder = preset = None
     rest = name.removeprefix(served) if name == served or name.startswith(f"{served}:") else None
     if rest is None:

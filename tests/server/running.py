@@ -12,6 +12,7 @@ import uvicorn
 from mezzotint.engine.config import EngineConfig
 from mezzotint.llm.checkpoint import load_checkpoint
 from mezzotint.server import Backend, ServerConfig, make_app
+from mezzotint.server.fleet import Fleet
 from mezzotint.server.run import open_socket
 
 SIZES = EngineConfig(memory_bytes=64 << 20)
@@ -31,10 +32,10 @@ def make_backend(config: ServerConfig | None = None, sizes: EngineConfig = SIZES
 
 
 @contextmanager
-def serving(backend: Backend) -> Iterator[Running]:
+def serving(backend: Backend, fleet: Fleet | None = None) -> Iterator[Running]:
     """Serve over HTTP until the block ends."""
     listening: socket.socket = open_socket("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(make_app(backend), log_config=None, timeout_graceful_shutdown=5))
+    server = uvicorn.Server(uvicorn.Config(make_app(backend, fleet), log_config=None, timeout_graceful_shutdown=5))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     while not server.started:

@@ -10,8 +10,11 @@ from dataclasses import replace
 
 import httpx2
 import pytest
+from starlette.types import Message, Receive, Scope, Send
 
 from mezzotint.server import ServerConfig
+from mezzotint.server.errors import ApiError
+from mezzotint.server.guard import Guard
 from tests.server.running import SIZES, Running, make_backend, serving
 
 CONFIG = ServerConfig(
@@ -85,6 +88,49 @@ def test_more_requests_than_may_wait_are_refused_and_told_when_to_come_again(nar
 
     asyncio.run(go())
     wait_for_idle(narrow)
+
+
+def test_a_full_server_refuses_before_it_reads_and_answers_what_needs_no_room(narrow: Running) -> None:
+    async def go() -> None:
+        async with httpx2.AsyncClient(base_url=narrow.url, timeout=60) as http:
+            tasks = [asyncio.create_task(http.post("/v1/chat/completions", json=LONG)) for _ in range(2)]
+            while narrow.backend.open < 2:
+                await asyncio.sleep(0.01)
+            origin = {"origin": "http://a.page"}
+            for path in ("chat/completions", "completions", "responses", "choose", "infill"):
+                refused = await http.post(f"/v1/{path}", content=b"{", headers=origin)
+                assert (refused.status_code, refused.json()["error"]["code"]) == (429, "queue_full")
+                assert refused.headers["access-control-allow-origin"] == "*"
+            assert (await http.post("/v1/infill", content=b"x" * 3000)).status_code == 413
+            assert (await http.post("/tokenize", json={"prompt": "Hello"})).status_code == 200
+            counted = (await http.get("/metrics")).text
+            assert 'mezzotint_requests_total{path="/v1/infill",status="429"} 1.0' in counted
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    asyncio.run(go())
+    wait_for_idle(narrow)
+
+
+def test_the_body_of_a_request_that_finds_no_room_is_not_waited_for() -> None:
+    async def receive() -> Message:
+        raise AssertionError("it was read")
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        raise AssertionError("it was let through")
+
+    def full() -> None:
+        raise ApiError(429, "full", kind="rate_limit_error", code="queue_full")
+
+    sent = list[Message]()
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/v1/choose", "headers": []}
+    asyncio.run(Guard(answer, ServerConfig(), lambda path, status: None, full)(scope, receive, send))
+    assert sent[0]["status"] == 429
 
 
 @pytest.mark.parametrize("stream", [False, True])

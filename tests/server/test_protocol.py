@@ -9,7 +9,7 @@ from openai.types.chat import completion_create_params as chat_create_params
 from openai.types.responses import response_create_params
 from pydantic import ValidationError
 
-from mezzotint.server import chat, completions, job, protocol, responses, routes
+from mezzotint.server import chat, completions, job, protocol, responses, routes, routing
 from mezzotint.server.protocol import Body, ChatBody, CompletionBody, ResponsesBody
 
 HELLO = {"model": "lab", "messages": [{"role": "user", "content": "Hello"}]}
@@ -18,7 +18,8 @@ KNOWN = {
     CompletionBody: completion_create_params.CompletionCreateParamsBase,
     ResponsesBody: response_create_params.ResponseCreateParamsBase,
 }
-BODIES = [each for each in vars(protocol).values() if inspect.isclass(each) and issubclass(each, Body)]
+SEEN = {**vars(protocol), **vars(routing)}.values()
+BODIES = [each for each in SEEN if inspect.isclass(each) and issubclass(each, Body)]
 
 
 @pytest.mark.parametrize("body", KNOWN, ids=lambda body: body.__name__)
@@ -31,7 +32,7 @@ def test_every_field_of_openais_types_is_in_exactly_one_list(body: type[Body]) -
 
 @pytest.mark.parametrize("body", BODIES, ids=lambda body: body.__name__)
 def test_an_honoured_field_is_read_somewhere_and_no_other_is(body: type[Body]) -> None:
-    readers = [job, routes, chat, completions, responses]
+    readers = [job, routes, chat, completions, responses, routing]
     source = "".join(inspect.getsource(module) for module in readers)
     for name in body.honoured():
         assert f"body.{name}" in source or f'"{name}"' in source or f" {name} " in source.replace('"', " "), name
