@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import httpx2
 
@@ -11,7 +11,7 @@ from mezzotint.bench.arm import Arm
 from mezzotint.bench.record import Outcome, Parts, Played, Request
 from mezzotint.bench.stream import Said, read_stream
 from mezzotint.bench.task import Hop, Task
-from mezzotint.bench.wire import Clock, Raw, ask
+from mezzotint.bench.wire import Clock, Raw, ask, tell_outcome
 
 _MOST_TRIES, _MOST_HOPS = 64, 4096  # so that no two requests of a run have the same seed
 
@@ -21,7 +21,7 @@ class PlayConfig:
     """How a task is played. deadline_s: from its arrival; what is not accepted by then is given up.
 
     max_attempts: at one hop. backoff_s: before trying again what failed as a request, doubled each time. max_tokens: of
-    an answer, where its hop names none.
+    an answer, where its hop names none. tells_verdicts: whether a router is told what became of its answers.
     Raises: ValueError naming field, value and limit.
     """
 
@@ -29,6 +29,7 @@ class PlayConfig:
     max_attempts: int = 2
     backoff_s: float = 0.1
     max_tokens: int = 256
+    tells_verdicts: bool = False
 
     def __post_init__(self) -> None:
         if not 0 < self.deadline_s < float("inf"):
@@ -41,13 +42,27 @@ class PlayConfig:
             raise ValueError(f"max_tokens is {self.max_tokens}; give at least 1")
 
 
-class Lane(NamedTuple):
+@dataclass(frozen=True)
+class Lane:
     """What every task of a point shares: who answers, by which clock, under which rules."""
 
     http: httpx2.AsyncClient
     arm: Arm
     config: PlayConfig
     clock: Clock
+    _telling: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def tell(self, decision: str, *, is_accepted: bool, reason: str) -> None:
+        """Say to the router what became of an answer; no task waits for that."""
+        verdict = "accepted" if is_accepted else "rejected"
+        body = {"decision_id": decision, "verdict": verdict, "reason": reason or None}
+        task = asyncio.create_task(tell_outcome(self.http, body))
+        self._telling.add(task)
+        task.add_done_callback(self._telling.discard)
+
+    async def settle(self) -> None:
+        """Wait until the router was told everything. Raises: ValueError if it would not hear it."""
+        await asyncio.gather(*self._telling)
 
 
 @dataclass
@@ -155,6 +170,9 @@ async def _attempt(
         lengths=tuple(said.lengths),
         **_read_costs(said),
     )
+    decision = (said.metrics.get("route") or {}).get("decision_id")
+    if lane.config.tells_verdicts and decision and outcome != "unverified":
+        lane.tell(decision, is_accepted=outcome == "accepted", reason=reason)
     course.spend(**_shares(request, raw, lane.clock()))
     return request, raw.retry_after_s
 

@@ -99,5 +99,6 @@ async def _measure(config: BenchConfig, workload: Workload, http: httpx2.AsyncCl
         trace = workload.arrivals[part.tasks.start : part.tasks.stop]
         times = arrival_times(part.load, len(part.tasks), seed=f"{config.seed}/{part.round}", trace=trace)
         done = await run_schedule(lane, workload, turn, times, note, max_in_flight=config.max_in_flight)
+    await lane.settle()
     inspected = [await inspect(played, workload.task(played.task)) for played in done.played]
     return done._replace(played=tuple(inspected))

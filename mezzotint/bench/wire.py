@@ -67,6 +67,17 @@ async def ask(http: httpx2.AsyncClient, body: Mapping[str, Any], clock: Clock, t
     return Raw(sent_s, pieces[-1].at_s if pieces else clock(), tuple(pieces))
 
 
+async def tell_outcome(http: httpx2.AsyncClient, outcome: Mapping[str, Any]) -> None:
+    """Tell a router what became of one of its answers. Raises: ValueError saying why it would not hear it."""
+    try:
+        reply = await http.post("/router/outcomes", json=dict(outcome))
+    except httpx2.HTTPError as error:
+        raise ValueError(f"the router was not told of an outcome: {type(error).__name__}: {error}") from error
+    if reply.status_code != 200:
+        text = reply.text[:_REFUSAL_BYTES]
+        raise ValueError(f"the router was told of an outcome and said {reply.status_code}: {text}")
+
+
 def _seconds(header: str | None) -> float | None:
     try:
         return None if header is None else float(header)

@@ -82,6 +82,8 @@ class Errand:
                 await self._try(trial)
                 await self._desk.kept
             except MissError as miss:
+                if miss.outcome == "empty" and self._may_be_silent(course[place + 1 :]):
+                    return Opened(self._headers(name), self._leave(trial, "empty"))
                 await self._end(trial, miss.outcome, str(miss))
                 last, free_s = miss, trial.started_s + trial.seconds
                 if miss.is_last:
@@ -90,9 +92,19 @@ class Errand:
                 await self._abandon(trial)
                 raise
             else:
-                return Opened(self._headers(name), self._leave(trial))
+                return Opened(self._headers(name), self._leave(trial, self._passed))
         await self._desk.kept
         raise self._give_up(last, stop)
+
+    @property
+    def _passed(self) -> Outcome:
+        return "unverified" if self._order.verifier is None else "accepted"
+
+    def _may_be_silent(self, others: Sequence[str]) -> bool:
+        """Whether an answer without a word leaves as it is: no other arm can be asked, and nobody says it is wrong."""
+        return self._order.verifier is None and not any(
+            self._desk.arms[name].is_up and not self._why_stop(name) for name in others
+        )
 
     def _headers(self, name: str) -> dict[str, str]:
         return {
@@ -167,9 +179,8 @@ class Errand:
             told = f"the answer of {trial.name} was not accepted: {verdict.reason}"
             raise MissError("rejected", ApiError(422, told, code="not_accepted", param="x_route.accept"))
 
-    async def _leave(self, trial: Trial) -> AsyncGenerator[Chunk, None]:
+    async def _leave(self, trial: Trial, outcome: Outcome) -> AsyncGenerator[Chunk, None]:
         """The chunks of an answer that leaves. What fails now is told, and nothing else takes its place."""
-        outcome: Outcome = "unverified" if self._order.verifier is None else "accepted"
         first_s, is_kept = self._clock(), trial.is_over
         try:
             if is_kept:

@@ -194,3 +194,40 @@ def test_an_answer_that_is_not_right_is_told_apart_by_how(
 def test_what_makes_no_sense_is_refused(field: str, value: float, told: str) -> None:
     with pytest.raises(ValueError, match=told):
         PlayConfig(**{field: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", ["yes", "no"])
+def test_a_router_is_told_what_became_of_its_answer_and_no_task_waits_for_that(text: str) -> None:
+    route = {"route": {"arm": "ar", "decision_id": "d-1"}}
+
+    def script(body: dict[str, Any]) -> Reply:
+        slow = Reply([(0.2, b"{}")], headers={"content-type": "application/json"})
+        return slow if "decision_id" in body else say([text], metrics={**COSTS, **route})
+
+    async def playing() -> tuple[Played, Scripted]:
+        async with serving(script) as (server, url), connect(url) as http:
+            config = PlayConfig(max_attempts=1, tells_verdicts=True)
+            lane = Lane(http, read_arm("m"), config, time.perf_counter)
+            played = await play(lane, 0, task(), time.perf_counter())
+            await lane.settle()
+            return played, server
+
+    played, server = asyncio.run(playing())
+    assert played.seconds < 0.2
+    _, told = server.asked
+    assert told["decision_id"] == "d-1"
+    assert told["verdict"] == {"yes": "accepted", "no": "rejected"}[text]
+
+
+def test_a_router_that_would_not_hear_of_an_outcome_is_named() -> None:
+    def script(body: dict[str, Any]) -> Reply:
+        return Reply([(0.0, b"no such decision")], status=404)
+
+    async def telling() -> None:
+        async with serving(script) as (_, url), connect(url) as http:
+            lane = Lane(http, read_arm("m"), PlayConfig(tells_verdicts=True), time.perf_counter)
+            lane.tell("d-1", is_accepted=True, reason="")
+            await lane.settle()
+
+    with pytest.raises(ValueError, match="said 404: no such decision"):
+        asyncio.run(telling())

@@ -71,6 +71,22 @@ def test_an_arm_that_fails_before_its_first_word_costs_the_client_nothing(fault:
     run(go())
 
 
+@pytest.mark.parametrize("stream", [True, False])
+def test_an_answer_without_a_word_leaves_as_it_is_where_no_other_arm_can_be_asked(stream: bool) -> None:
+    async def go() -> None:
+        async with Replay(Script(pieces=())).running() as silent, Replay(Script(pieces=())).running() as mute:
+            policy = Listed("silent", "mute")
+            async with fleet_of(policy, remote("silent", silent.url), remote("mute", mute.url)) as fleet:
+                told = await ask(fleet, stream=stream)
+                assert (told.text, told.error) == ("", None)
+                assert told.route["arm"] == "mute"
+                assert [attempt.outcome for attempt in policy.noted] == ["empty", "empty"]
+                with pytest.raises(ApiError, match="mute answered with nothing"):
+                    await ask(fleet, stream=stream, x_route={"accept": {"type": "exact", "value": "word"}})
+
+    run(go())
+
+
 def test_an_arm_that_is_not_there_costs_the_client_nothing() -> None:
     async def go() -> None:
         async with Replay().running() as good:
