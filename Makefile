@@ -11,7 +11,7 @@ SOURCES := $(CODE) tests
 
 CLIENTS := $(basename $(notdir $(wildcard tests/e2e/clients/*.txt)))
 
-.PHONY: help demo test check bench concurrency report experiment soak load e2e docs clean
+.PHONY: help demo test check bench concurrency report experiment ablations soak load e2e docs clean
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
 
@@ -36,7 +36,10 @@ concurrency: .venv/tests ## measure many requests at once: decoders beside each 
 report: .venv/tests ## score the bundled model, and write what it gives of what is asked into docs/lab.md
 	$(PY) -m benchmarks.lab --threads 2 --against-transformers --write docs/lab.md
 
-experiment: .venv/tests ## vary the training recipe for about 100 minutes, and write what it is worth into docs/lab.md
+experiment: .venv/tests ## ask whether routing is worth it here, for fifteen minutes, and write the answer into docs/routing.md
+	$(PY) -m benchmarks.routing --write docs/routing.md
+
+ablations: .venv/tests ## vary the training recipe for about 160 minutes, and write what it is worth into docs/lab.md
 	$(PY) -m benchmarks.ablations --write docs/lab.md
 
 soak: .venv/tests ## serve mixed requests for MINUTES (20) and check every answer

@@ -1,6 +1,6 @@
-"""`make experiment`: short runs that each change one part of the training recipe, scored on held-out examples.
+"""`make ablations`: short runs that each change one part of the training recipe, scored on held-out examples.
 
-    python -m benchmarks.ablations            # about 100 minutes of one core; finished runs are not run again
+    python -m benchmarks.ablations            # about 160 minutes of one core; finished runs are not run again
     python -m benchmarks.ablations --table    # what is finished, as tables
 
 Runs of one start see the same examples in the same order for the same seconds of the processor.

@@ -42,7 +42,7 @@ ARMS = {
     "verified": {"decoder": "verified", "temperature": 0.0},
 }
 AUTO = "auto"
-LOADS = (1, 8, 32)  # of this machine: the canvas leads at the first, and mtp from about the second on
+LOADS = (1, 6, 16)  # of this machine: the canvas leads at the first, and mtp behind the second
 _CALIBRATION, _EXPERIMENT = 90, 91  # seeds
 
 

@@ -19,7 +19,7 @@ from mezzotint.bench.record import Played
 Measured = dict[int, dict[str, dict[int, Played]]]  # tasks by load, arm and index
 
 AUTO, COLD, ORACLE, RULE = "auto, calibrated", "auto, cold", "oracle", "rule of thumb"
-DEADLINE_S = 4.0  # of a task
+DEADLINE_S = 2.0  # of a task
 THUMB = 32  # requests at once below which the published rule takes the canvas
 SLOWER, LESS, REGRET = 1.05, 0.02, 0.15  # asked of auto: times the best arm, share not accepted, over the oracle
 _HEAD = ("at once", "policy", "n", "accepted", "s to accepted", "auto ÷ it", "auto accepts more by")

@@ -41,8 +41,8 @@ class Question:
             raise ValueError(
                 f"--context {self.context} and --output {self.output} exceed the model's {limit} positions"
             )
-        if self.steps is not None and self.steps < 1:
-            raise ValueError(f"--steps is {self.steps:g}; a canvas needs at least 1")
+        if self.steps is not None and not 1 <= self.steps < float("inf"):
+            raise ValueError(f"--steps is {self.steps:g}; a canvas needs a finite number of at least 1")
         if self.verified is not None and self.verified[0] < 1:
             raise ValueError(f"--verified-steps is {self.verified[0]}; a draft takes at least 1 step")
         if self.verified is not None and not 1 <= self.verified[1] <= self.setting.config.canvas_length:

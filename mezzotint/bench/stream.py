@@ -48,13 +48,10 @@ def read_stream(pieces: Sequence[Piece]) -> Said:
             return _fail(said, "garbage", event.data)
         if event.name == "error" or chunk.get("error"):
             return _fail(said, "stream error", event.data)
-        said.usage = chunk.get("usage") or said.usage
-        said.metrics = chunk.get("metrics") or said.metrics
-        for choice in chunk.get("choices") or ():
-            if _add(said.message, calls, choice.get("delta") or {}):
-                said.arrivals.append(event.at_s)
-                said.lengths.append(len(said.message["content"]))
-            said.finish_reason = choice.get("finish_reason") or said.finish_reason
+        try:
+            _take(said, calls, chunk, event.at_s)
+        except (AttributeError, TypeError):  # JSON, but of a form that no chunk has
+            return _fail(said, "garbage", event.data)
     if calls:
         said.message["tool_calls"] = [calls[at] for at in sorted(calls)]
     if faults := said.metrics.get("faults"):
@@ -77,6 +74,17 @@ def split_events(pieces: Sequence[Piece]) -> Iterator[Event]:
                 data.append(text[5:].removeprefix(" "))
             elif text.startswith("event:"):
                 name = text[6:].strip()
+
+
+def _take(said: Said, calls: dict[int, dict[str, Any]], chunk: dict[str, Any], at_s: float) -> None:
+    """Add what one chunk says. Raises: AttributeError or TypeError for one that has another form."""
+    said.usage = {**(chunk.get("usage") or said.usage)}
+    said.metrics = {**(chunk.get("metrics") or said.metrics)}
+    for choice in chunk.get("choices") or ():
+        if _add(said.message, calls, choice.get("delta") or {}):
+            said.arrivals.append(at_s)
+            said.lengths.append(len(said.message["content"]))
+        said.finish_reason = "" + (choice.get("finish_reason") or said.finish_reason)
 
 
 def _add(message: dict[str, Any], calls: dict[int, dict[str, Any]], delta: dict[str, Any]) -> bool:

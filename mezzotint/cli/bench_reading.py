@@ -29,6 +29,9 @@ def read_workload(tasks: Tasks) -> "Workload":
 
     seed, name = tasks.seed or 0, tasks.tasks
     common: dict[str, Any] = {"seed": seed, "retrieval_s": tasks.retrieval}
+    for flag, seconds in (("retrieval", tasks.retrieval), ("tool-wait", tasks.tool_wait)):
+        if seconds is not None and not 0 <= seconds < float("inf"):
+            raise ValueError(f"--{flag} is {seconds:g}; give 0 or more seconds")
     is_file = name.endswith(".jsonl")
     for flags, what, fits in (
         (_OF_AGENTS, "agent", name == "agent"),
@@ -76,6 +79,8 @@ def read_arms(texts: Sequence[str], answering: Answering) -> "tuple[Arm, ...]":
     """Who is compared. Raises: ValueError for a form that is not understood."""
     from mezzotint.bench.arm import read_arm
 
+    if answering.temperature is not None and not 0 <= answering.temperature < float("inf"):
+        raise ValueError(f"--temperature is {answering.temperature:g}; give 0 or more, and a finite number")
     return tuple(read_arm(text, answering.temperature) for text in texts)
 
 
@@ -91,6 +96,11 @@ def read_config(
     from mezzotint.bench.config import BenchConfig, Prices
     from mezzotint.bench.play import PlayConfig
 
+    if measuring.name is not None and (Path(measuring.name).name != measuring.name or "\0" in measuring.name):
+        told = f"--name is {measuring.name!r}, which names a place and no run"
+        raise ValueError(f"{told}; leave out what leads elsewhere, and name the folder by --output")
+    if measuring.max_in_flight is not None and all(load.kind == "closed" for load in loads):
+        raise ValueError(f"--max-in-flight is {measuring.max_in_flight}, which is for --rate and traces; drop it")
     played = {
         "deadline_s": playing.deadline,
         "max_attempts": playing.max_attempts,

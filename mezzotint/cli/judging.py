@@ -50,8 +50,9 @@ class Judged(NamedTuple):
 def open_judge(judging: Judging, url: str | None, model: str | None) -> "EndpointJudge | None":
     """The judge that the flags name, if they do. url, model: of the one under test, where that is on a server.
 
-    Raises: ValueError naming flag, value and remedy.
+    Raises: ValueError naming flag, value and remedy; OSError for a file --against that is not there.
     """
+    from mezzotint.evaluate.journal import read_journal
     from mezzotint.evaluate.judge import EndpointJudge, is_same_model
 
     if judging.judge_url is None or judging.judge_model is None:
@@ -64,6 +65,8 @@ def open_judge(judging: Judging, url: str | None, model: str | None) -> "Endpoin
         raise ValueError(f"{told}; name another one, or say --judge-self")
     if judging.retests is not None and judging.retests < 0:
         raise ValueError(f"--retests is {judging.retests}; give 0 or more")
+    if judging.against is not None:
+        read_journal(judging.against)  # a wrong file is told before anything is asked, not behind all answers
     key = os.environ.get("MEZZOTINT_JUDGE_API_KEY") or os.environ.get("OPENAI_API_KEY") or "none"
     return EndpointJudge(judging.judge_url, judging.judge_model, key)
 

@@ -8,6 +8,8 @@ import typer
 
 from mezzotint.cli.flags import unfold
 
+_RELEASED = "diffusiongemma-26b-a4b"
+
 
 def _option(help: str) -> Any:
     return typer.Option(help=help)
@@ -59,7 +61,7 @@ def plan(
     pace: Pace,
     model: Annotated[
         str, typer.Argument(metavar="MODEL", help="diffusiongemma-26b-a4b, a bundled model, or a checkpoint's folder.")
-    ] = "diffusiongemma-26b-a4b",
+    ] = _RELEASED,
     drafter: Annotated[
         str | None, _option("The folder of a drafter for mtp; MODEL-drafter beside the model unless given.")
     ] = None,
@@ -79,6 +81,8 @@ def plan(
     from mezzotint.cli.plan_report import as_objects, as_text, errors_text
 
     if errors:
+        if (machine, load, pace, drafter) != (Machine(), Load(), Pace(), None) or model != _RELEASED:
+            raise ValueError("--errors compares with published figures alone; drop all flags beside it but --json")
         rows = agreement()
         told_rows = [{**row._asdict(), "error": row.error} for row in rows]
         print(json.dumps(told_rows) if as_json else errors_text(rows))

@@ -159,6 +159,8 @@ def _open_server(asking: Asking, shared: Shared) -> "EndpointAnswerer":
 
     if asking.name is None:
         raise ValueError("--url needs the model's name there; give it by -m")
+    if not str(asking.url).startswith(("http://", "https://")):
+        raise ValueError(f"--url is {asking.url!r}; write http://HOST:PORT/v1 or https://…")
     options: dict[str, Any] = {
         "decoder": shared.decoder,
         "sampler": shared.sampler,

@@ -73,7 +73,7 @@ async def ask_suite(
     """
     places = [(epoch, question) for epoch in range(epochs) for question in suite.questions]
     waiting = iter([each for each in places if Place(each[1].id, each[0]) not in done])
-    is_proven, running = bool(done), set[asyncio.Task[Record]]()
+    is_proven, running, ended = bool(done), set[asyncio.Task[Record]](), set[asyncio.Task[Record]]()
     try:
         while True:
             while len(running) < at_once and (following := next(waiting, None)):
@@ -90,7 +90,8 @@ async def ask_suite(
     finally:
         for task in running:
             task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        # Those that ended are asked too: an error that nobody looks at is printed by asyncio, traceback and all.
+        await asyncio.gather(*running, *ended, return_exceptions=True)
 
 
 def draw_seed(seed: int, suite: str, id: str, epoch: int) -> int:

@@ -1,13 +1,16 @@
 """Questions answered by a server that speaks OpenAI's protocol; how several are asked lives in ask."""
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from json import JSONDecodeError
 from typing import Any, TypeVar
 
 import openai
 import stamina
 
+from mezzotint.evaluate.config import FORMS
 from mezzotint.evaluate.history import write_history
 from mezzotint.evaluate.question import AnswerError, Cost, Question, Said
 
@@ -22,6 +25,7 @@ class EndpointOptions:
 
     decoder, sampler, steps, preset: of servers like ours; others refuse them, or ought to. form: `grammar` asks for
     answers in the form that a question declares. timeout_s: for one try.
+    Raises: ValueError naming option, value and remedy, for what no server is to be asked about.
     """
 
     decoder: str | None = None
@@ -31,6 +35,12 @@ class EndpointOptions:
     temperature: float | None = None
     form: str = "free"
     timeout_s: float = 600.0
+
+    def __post_init__(self) -> None:
+        if self.form not in FORMS:
+            raise ValueError(f"form is {self.form!r}; choose from {', '.join(FORMS)}")
+        if self.temperature is not None and not 0 <= self.temperature < float("inf"):
+            raise ValueError(f"temperature is {self.temperature:g}; give 0 or more, and a finite number")
 
 
 class EndpointAnswerer:
@@ -59,8 +69,10 @@ class EndpointAnswerer:
         create: Any = self._client.chat.completions.create
         asked = {**shared, **self._declare(question), "messages": write_history(question.messages)}
         response, seconds = await call_patiently(lambda: create(**asked))
-        choice = _only_choice(response)
-        return _said(choice.message.model_dump(exclude_none=True), choice.finish_reason, *_told(response), seconds)
+        with _reading():
+            choice = _only_choice(response)
+            message = _checked(choice.message.model_dump(exclude_none=True, warnings=False))
+            return _said(message, choice.finish_reason, *_told(response), seconds)
 
     async def __aenter__(self) -> "EndpointAnswerer":
         """It itself."""
@@ -84,13 +96,16 @@ class EndpointAnswerer:
                     raise
                 self._has_infill = False
             else:
-                [middle] = told["middles"]
-                message = {"role": "assistant", "content": middle["text"]}
-                return _said(message, middle["finish_reason"], told["metrics"], None, seconds)
+                with _reading():
+                    [middle] = told["middles"]
+                    message = _checked({"role": "assistant", "content": middle["text"]})
+                    return _said(message, middle["finish_reason"], told["metrics"], None, seconds)
         create: Any = self._client.completions.create
         response, seconds = await call_patiently(lambda: create(prompt=before, suffix=behind, **shared))
-        choice = _only_choice(response)
-        return _said({"role": "assistant", "content": choice.text}, choice.finish_reason, *_told(response), seconds)
+        with _reading():
+            choice = _only_choice(response)
+            message = _checked({"role": "assistant", "content": choice.text})
+            return _said(message, choice.finish_reason, *_told(response), seconds)
 
     def _extra(self) -> dict[str, Any]:
         options, extra = self._options, dict[str, Any]()
@@ -133,6 +148,8 @@ async def call_patiently(call: Callable[[], Awaitable[T]]) -> tuple[T, float]:
                 return said, time.perf_counter() - begin
     except (openai.AuthenticationError, openai.PermissionDeniedError, openai.NotFoundError) as error:
         raise ValueError(f"the server refuses: {error}; correct the URL, the model's name or the key") from error
+    except (UnicodeDecodeError, JSONDecodeError) as error:
+        raise AnswerError(f"the server's answer is no JSON: {error}") from error
     except openai.OpenAIError as error:
         raise AnswerError(f"{type(error).__name__}: {error}") from error
     raise AssertionError("an attempt returns or raises")
@@ -144,6 +161,25 @@ def when_again(error: Exception) -> bool | float:
         return False
     said = error.response.headers.get("retry-after", "") if isinstance(error, openai.APIStatusError) else ""
     return min(float(said), _LONGEST_WAIT_S) if said.isdecimal() else True
+
+
+@contextmanager
+def _reading() -> Iterator[None]:
+    """Raises: AnswerError where what is read inside has not the form that OpenAI's protocol gives it."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise AnswerError(f"the server's answer has not the form of OpenAI's protocol ({error})") from error
+
+
+def _checked(message: dict[str, Any]) -> dict[str, Any]:
+    """The message, whose content and calls verifiers read. Raises: TypeError or KeyError for another form."""
+    texts = [message.get("content") or "", message.get("reasoning_content") or "", message.get("reasoning") or ""]
+    for call in message.get("tool_calls") or ():
+        texts += [call["function"]["name"], call["function"].get("arguments") or ""]
+    if wrong := [text for text in texts if not isinstance(text, str)]:
+        raise TypeError(f"{wrong[0]!r} is no text")
+    return message
 
 
 def _only_choice(response: Any) -> Any:

@@ -77,3 +77,20 @@ def test_a_message_is_put_together_from_its_deltas_and_only_those_that_say_somet
 def test_a_stream_that_breaks_is_a_failure_though_text_came_before(data: bytes, failure: str) -> None:
     said = read_stream([Piece(0.0, delta(content="yes")), Piece(1.0, data)])
     assert said.failure == failure
+
+
+@pytest.mark.parametrize(
+    "chunk",
+    [
+        {"choices": [{"delta": {"content": 5}}]},
+        {"choices": [{"delta": {"content": "a"}, "finish_reason": 7}]},
+        {"choices": [3]},
+        {"choices": 3},
+        {"choices": [{"delta": {"tool_calls": [{"function": {"arguments": {}, "name": 5}}]}}]},
+        {"metrics": 7},
+        {"usage": "much"},
+    ],
+)
+def test_a_chunk_of_another_form_is_garbage_and_no_crash(chunk: dict[str, Any]) -> None:
+    said = read_stream([Piece(0.0, event(**chunk))])
+    assert said.failure == "garbage"

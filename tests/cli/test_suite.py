@@ -109,6 +109,19 @@ def test_a_task_may_be_judged_by_the_judge_alone(tmp_path: Path) -> None:
     assert row["pass_rate"] == 1.0
 
 
+def test_a_file_to_compare_with_that_holds_no_answers_is_refused_before_anything_is_asked(
+    folder: str, tmp_path: Path
+) -> None:
+    other = tmp_path / "thesis.txt"
+    other.write_text("{}\n")
+    judge = ("--judge-url", "http://x/v1", "--judge-model", "w", "--against", other)
+    with scripted(say("Paris")) as server:
+        result = invoke("--suite", folder, "--url", server.url, "-m", "x", *judge)
+    assert result.exit_code == 2
+    assert "thesis.txt holds no answers of `mezzotint evaluate --suite`" in result.stderr
+    assert server.asked == []
+
+
 def test_no_model_judges_itself_unless_that_is_meant(folder: str) -> None:
     with scripted(say("yes")) as server:
         asked = ("--suite", folder, "--url", server.url, "-m", "x:ar")
@@ -145,6 +158,9 @@ def test_answers_that_are_missing_are_told_and_the_exit_code_says_so(folder: str
         (("--suite", "extract", "--steps", "4,8"), "--steps is '4,8'; a suite is asked with one budget"),
         (("--suite", "extract", "--decoder", "ar", "--epochs", 2), "decoder ar at temperature 0 answers alike"),
         (("--suite", "extract", "--form", "loose"), "form is 'loose'; choose from free, grammar"),
+        (("--suite", "extract", "--url", "http://x/v1", "-m", "x", "--form", "loose"), "form is 'loose'; choose from"),
+        (("--suite", "extract", "--url", "http://x/v1", "-m", "x", "--temperature", "nan"), "temperature is nan; give"),
+        (("--suite", "extract", "--url", "ftp://x/v1", "-m", "x"), "--url is 'ftp://x/v1'; write http://HOST"),
         (("--suite", "extract", "--preset", "quick"), "preset is 'quick'; choose from"),
         (("--suite", "extract", "--preset", "best", "--steps", 4), "preset 'best' decides decoder, sampler and steps"),
         (("--suite", "extract", "--decoder", "beam"), "decoder is 'beam'; choose one of"),

@@ -1,6 +1,7 @@
 """Asking: every question once an epoch with a seed of its own, so many at once; errors, verdicts and signs."""
 
 import asyncio
+import gc
 from typing import Any
 
 import pytest
@@ -57,6 +58,23 @@ def test_what_the_question_says_may_be_repeated_and_a_blank_may_hold_half_a_brac
     assert ask(repeated, Scribe(lambda id, seed: "the the"))[0].findings == ()
     blank = Suite(name="s", questions=(question("a", messages=(), around=("f", ")")),))
     assert ask(blank, Scribe(lambda id, seed: "("))[0].findings == ()
+
+
+def test_an_error_that_several_meet_at_once_is_raised_once_and_none_is_left_for_asyncio_to_print() -> None:
+    def refuse(id: str, seed: int) -> str:
+        raise ValueError(f"refused {id}")
+
+    left: list[dict[str, Any]] = []
+
+    async def collect() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda loop, told: left.append(told))
+        async for _ in ask_suite(suite("a", "b", "c"), Scribe(refuse), epochs=1, seed=0, at_once=3):
+            raise AssertionError("nothing was answered")
+
+    with pytest.raises(ValueError, match="refused"):
+        asyncio.run(collect())
+    gc.collect()
+    assert left == []
 
 
 def test_an_error_before_the_first_answer_ends_the_run_and_a_later_one_is_a_record() -> None:

@@ -165,3 +165,18 @@ def test_what_is_wrong_is_told_at_once(status: int, kind: type[Exception]) -> No
 def test_an_answer_without_choices_is_an_error() -> None:
     with pytest.raises(AnswerError, match="without choices"):
         put(lambda path, body: (200, {**chat("")[1], "choices": []}), question("a"))
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        [1, 2],
+        {"choices": [{"message": None}]},
+        chat("", message={"content": 5})[1],
+        chat("", message={"tool_calls": [{"id": "1", "type": "function", "function": None}]})[1],
+        {**chat("yes")[1], "metrics": {"diffusion": {"denoise_steps": 7}}},
+    ],
+)
+def test_an_answer_of_another_form_is_an_error_and_no_crash(told: Any) -> None:
+    with pytest.raises(AnswerError, match="has not the form of OpenAI's protocol"):
+        put(lambda path, body: (200, told), question("a"))
