@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from mezzotint.bench.families import FamilyVerifier
 from mezzotint.bench.record import Played, Request
 from mezzotint.bench.task import Hop, Task
+from mezzotint.tasks.message import FamilyVerifier
 from mezzotint.text.detect import detect
 
 

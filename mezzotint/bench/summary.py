@@ -37,12 +37,17 @@ def format_summary(run: Run, results: Results) -> str:
         what = "median ratio of time to accepted" if comparison.measure == "median" else "time spent an accepted task"
         told.append(f"\n{comparison.first} against {comparison.second}, {what}: {comparison.crossover.told}")
         told += [f"  {at.load:g}: {_span(at.ratio, at.interval)}" for at in comparison.crossover.points]
+    told += [f"\nfailed of {row.arm} at {row.load}: {_count(row.errors)}" for row in results.rows if row.errors]
     told += [f"\nmind: {warning}" for warning in find_warnings(results)]
     if results.dominated:
         told.append("")
         told += [f"{each.arm} at {each.load} is beaten by {each.by}" for each in results.dominated]
     told += ["", *(f"{name}: {MEANINGS[name][1]}" for name in _COLUMNS)]
     return "\n".join(told)
+
+
+def _count(errors: Mapping[str, int]) -> str:
+    return ", ".join(f"{category} × {number}" for category, number in errors.items())
 
 
 def as_object(run: Run, results: Results) -> dict[str, Any]:

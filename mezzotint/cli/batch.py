@@ -8,6 +8,7 @@ import typer
 
 from mezzotint.cli.flags import unfold
 from mezzotint.cli.options import Loading, choose_target
+from mezzotint.cli.serve import CACHES
 
 
 @unfold
@@ -23,6 +24,8 @@ def batch(
 
     Started again, it answers what has no answer yet. Exit code 1 if some lines were refused or failed.
     """
+    for cache, size in CACHES.items():
+        os.environ.setdefault(cache, size)
     # Importing torch takes seconds, and --help is not to wait for it: see options.
     import asyncio
 

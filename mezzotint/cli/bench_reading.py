@@ -1,13 +1,13 @@
 """The flags of `mezzotint bench` as the bench room's words: workload, loads, arms, configuration."""
 
 import os
-import shlex
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mezzotint.cli.bench_flags import Answering, Loads, Measuring, Playing, Tasks
+from mezzotint.cli.commands import read_commands
 
 if TYPE_CHECKING:
     from mezzotint.bench.arm import Arm
@@ -49,7 +49,7 @@ def read_workload(tasks: Tasks) -> "Workload":
     if is_file:
         from mezzotint.evaluate.verify import make_verifier
 
-        make = partial(make_verifier, commands=_read_commands(tasks.command or ()), walls=not tasks.unsafe)
+        make = partial(make_verifier, commands=read_commands(tasks.command or ()), walls=not tasks.unsafe)
         return file_workload(Path(name), make, **common)
     return family_workload(tuple(part.strip() for part in name.split(",")), **common)
 
@@ -157,10 +157,3 @@ def _read_goals(given: Sequence[str]) -> dict[str, float]:
         return {name: float(seconds) for name, _, seconds in (goal.partition("=") for goal in given)}
     except ValueError:
         raise ValueError(f"--goal is {', '.join(given)}; write FIGURE=SECONDS, as in tta=2") from None
-
-
-def _read_commands(given: Sequence[str]) -> dict[str, list[str]]:
-    pairs = [one.partition("=") for one in given]
-    if wrong := [name for name, _, command in pairs if not name or not shlex.split(command)]:
-        raise ValueError(f"--command is {wrong[0]!r}; write NAME=COMMAND")
-    return {name: shlex.split(command) for name, _, command in pairs}

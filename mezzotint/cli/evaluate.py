@@ -150,10 +150,12 @@ def _budgets(text: str | None) -> tuple[int, ...] | None:
 
 @contextmanager
 def _recording(output: Path | None) -> "Iterator[Callable[[Answer], None]]":
-    """What to call with each answer; a run that is cut short leaves what it had."""
+    """What to call with each answer; a run that is cut short leaves what it had. Raises: ValueError for a used file."""
     if output is None:
         yield lambda answer: None
         return
+    if output.exists() and output.stat().st_size:
+        raise ValueError(f"--output is {output}, which holds answers already; name another file, or remove it")
     with output.open("w", encoding="utf-8") as file:
         yield lambda answer: print(
             json.dumps(answer.record(), ensure_ascii=False, allow_nan=False), file=file, flush=True

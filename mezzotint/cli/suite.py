@@ -2,7 +2,6 @@
 
 import json
 import os
-import shlex
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import asdict, dataclass, fields, replace
@@ -11,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mezzotint.cli.commands import read_commands
 from mezzotint.cli.judging import Judged, Judging, judge_answers, open_judge
 from mezzotint.cli.options import Decoding, Loading, choose_target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable
 
     from mezzotint.evaluate.ask import Record
     from mezzotint.evaluate.config import Arm
@@ -141,17 +141,10 @@ def _read_suite(asking: Asking, shared: Shared, judge: Any) -> "Suite":
         n=shared.n,
         seed=shared.seed or 0,
         max_tokens=asking.max_tokens,
-        commands=_read_commands(asking.command or ()),
+        commands=read_commands(asking.command or ()),
         judge=judge,
         walls=not asking.unsafe,
     )
-
-
-def _read_commands(given: "Sequence[str]") -> "Mapping[str, Sequence[str]]":
-    pairs = [text.partition("=") for text in given]
-    if wrong := [name for name, _, command in pairs if not name or not shlex.split(command)]:
-        raise ValueError(f"--command is {wrong[0]!r}; write NAME=COMMAND, as lint='ruff check -'")
-    return {name: shlex.split(command) for name, _, command in pairs}
 
 
 def _open_server(asking: Asking, shared: Shared) -> "EndpointAnswerer":

@@ -206,4 +206,6 @@ def _said(message: Mapping[str, Any], reason: str | None, metrics: Any, usage: A
         step_budget=told.get("step_budget"),
         budget_hits=told.get("budget_hits") or 0,
     )
+    if metrics and isinstance(metrics.get("faults"), list):  # what the server found badly written
+        message = {**message, "faults": metrics["faults"]}
     return Said(message=message, finish_reason=reason, cost=cost, metrics=metrics)

@@ -90,6 +90,8 @@ def write_message(reply: Reply) -> dict[str, Any]:
             }
             for number, call in enumerate(reply.calls)
         ]
+    if reply.faults:
+        message["faults"] = list(reply.faults)
     return message
 
 

@@ -86,18 +86,21 @@ class Foreign:
             raise self._garbage(raw) from error
 
     def _gather(self, call: Mapping[str, Any]) -> None:
-        kept = self._calls.setdefault(call.get("index", len(self._calls)), {"id": "", "name": "", "arguments": ""})
+        at = call.get("index", len(self._calls))
+        if not isinstance(at, int):
+            raise ArmError("garbage", f"{self._arm} called tools by index {at!r}")
+        kept = self._calls.setdefault(at, {"id": "", "name": "", "arguments": ""})
         function = call.get("function") or {}
         pieces = {"id": call.get("id"), "name": function.get("name"), "arguments": function.get("arguments")}
         for name, piece in pieces.items():
             kept[name] += piece or ""
-        self._written += len((pieces["arguments"] or "") + (pieces["name"] or ""))
+        self._written += len(((pieces["arguments"] or "") + (pieces["name"] or "")).encode(errors="replace"))
 
     def _call(self, at: int) -> dict[str, Any]:
         kept = self._calls[at]
         try:
             json.loads(kept["arguments"] or "{}")
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ArmError("garbage", f"{self._arm} called {kept['name']!r} with arguments that are no JSON") from error
         function = {"name": kept["name"], "arguments": kept["arguments"] or "{}"}
         id = kept["id"] or f"call_{secrets.token_hex(12)}"

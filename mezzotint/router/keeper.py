@@ -75,5 +75,5 @@ class Keeper:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, job, self._book)
         except sqlite3.Error as error:
-            told = f"the ledger cannot be used: {error}; see that its disk has room"
+            told = f"the ledger cannot be used: {error}; see that its folder can be written and has room"
             raise ApiError(500, told, kind="server_error", code="ledger") from error

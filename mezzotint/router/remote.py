@@ -17,6 +17,7 @@ from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError
 from mezzotint.router.breaker import Breaker
 from mezzotint.router.config import RemoteArmConfig
 from mezzotint.router.foreign import Foreign
+from mezzotint.server.protocol import ROUTED
 from mezzotint.types import ArmError, ArmTraits, FailureKind
 
 T = TypeVar("T")
@@ -39,7 +40,12 @@ class RemoteArm:
         limits = httpx2.Limits(max_connections=config.most_in_flight + 1)
         self._http = httpx2.AsyncClient(timeout=timeout, limits=limits, verify=_trusted())
         self._client = AsyncOpenAI(
-            base_url=config.url, api_key=config.key or "none", max_retries=0, timeout=timeout, http_client=self._http
+            base_url=config.url,
+            api_key=config.key or "none",
+            max_retries=0,
+            timeout=timeout,
+            http_client=self._http,
+            default_headers={ROUTED: "1"},
         )
         self._breaker = Breaker(config.failures, config.pause_s, clock)
         self._open, self._is_healthy, self._busy_until_s = 0, True, 0.0
@@ -102,7 +108,7 @@ class RemoteArm:
             try:
                 answered = await self._http.get(self._config.health, timeout=self._config.connect_s)
                 self._is_healthy = answered.is_success
-            except httpx2.HTTPError:
+            except (httpx2.HTTPError, httpx2.InvalidURL):
                 self._is_healthy = False
             await asyncio.sleep(self._config.probe_s)
 

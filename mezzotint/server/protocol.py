@@ -11,6 +11,8 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+ROUTED = "x-mezzotint-routed"  # a header of requests for which a fleet has chosen already
+
 
 class Refusal(NamedTuple):
     """Values of a refused field that pass, and what to do instead of others."""
@@ -63,8 +65,8 @@ class RouteOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     decoder: Literal["diffusion", "ar", "verified", "mtp"] | None = None
-    deadline_ms: float | None = Field(default=None, gt=0)
-    max_cost_usd: float | None = Field(default=None, gt=0)
+    deadline_ms: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    max_cost_usd: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     max_attempts: int | None = Field(default=None, ge=1, le=8)
     risk: float | None = Field(default=None, gt=0, lt=1)
     accept: dict[str, Any] | None = None

@@ -12,7 +12,7 @@ from mezzotint.server.errors import ApiError
 from mezzotint.server.fleet import Fleet, Opened
 from mezzotint.server.form import read_format, read_structured, write_calls
 from mezzotint.server.history import read_history
-from mezzotint.server.protocol import Body, ChatBody, ResponsesBody
+from mezzotint.server.protocol import ROUTED, Body, ChatBody, ResponsesBody
 from mezzotint.server.reply import reply, reply_json, until_gone
 from mezzotint.server.sse import DONE, write_event
 
@@ -22,13 +22,14 @@ class OutcomeBody(Body):
 
     decision_id: str
     verdict: Literal["accepted", "rejected"]
-    score: float | None = None
+    score: float | None = Field(default=None, allow_inf_nan=False)
     reason: str | None = None
-    verify_ms: float | None = Field(default=None, ge=0)
+    verify_ms: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
 
 async def route_chat(request: Request, body: ChatBody, fleet: Fleet, keep_alive_s: float) -> Response:
     """Have a chat answered by an arm. Raises: ApiError."""
+    _refuse_loop(request, body.model)
     usage = not body.stream or bool(body.stream_options and body.stream_options.include_usage)
     opened = await until_gone(request, fleet.open(read_routed(body), stream=body.stream, usage=usage))
     _note(request, opened)
@@ -38,12 +39,20 @@ async def route_chat(request: Request, body: ChatBody, fleet: Fleet, keep_alive_
 
 async def route_response(request: Request, body: ResponsesBody, fleet: Fleet, keep_alive_s: float) -> Response:
     """The same, told in items and typed events. Raises: ApiError."""
+    _refuse_loop(request, body.model)
     asked = read_routed(responses.read_responses(body))
     opened = await until_gone(request, fleet.open(asked, stream=body.stream, usage=True))
     _note(request, opened)
     events = responses.stream_responses(opened.chunks, body)
     how: dict[str, Any] = {"stream": body.stream, "keep_alive_s": keep_alive_s, "headers": opened.headers}
     return await reply(request, events, responses.fold_responses, responses.write, **how)
+
+
+def _refuse_loop(request: Request, model: str) -> None:
+    """Raises: ApiError where a fleet has sent the request here to be routed again, to itself in the end."""
+    if ROUTED in request.headers and model.partition(":")[0] == "auto":
+        told = f"model is {model!r}, but a fleet has chosen for this request; let its arm name a model, not auto"
+        raise ApiError(400, told, code="routed_twice", param="model")
 
 
 def read_routed(body: ChatBody) -> dict[str, Any]:

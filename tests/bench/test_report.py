@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from html.parser import HTMLParser
 from math import inf
 from typing import Any
@@ -211,6 +211,10 @@ def test_programs_read_the_same_and_no_number_is_infinite_there() -> None:
     text = format_summary(run_of(told), results)
     assert "fast against slow, median ratio of time to accepted: 2 (2 to 2)" in text
     assert "slow at 1 at once is beaten by fast" in text
+    assert "failed of" not in text
+    row = replace(results.rows[0], errors={"http 500": 3, "timeout": 1})
+    failed = format_summary(run_of(told), replace(results, rows=(row, *results.rows[1:])))
+    assert "failed of fast at 1 at once: http 500 × 3, timeout × 1" in failed
 
 
 def test_every_figure_of_the_matrix_has_a_meaning_and_each_meaning_a_place_in_it() -> None:

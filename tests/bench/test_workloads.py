@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mezzotint.bench.agent import agent_workload
-from mezzotint.bench.families import family_workload, read_message, write_messages
+from mezzotint.bench.families import family_workload
 from mezzotint.bench.files import file_workload
 from mezzotint.bench.inspect import inspect
 from mezzotint.bench.prose import cut, read_prose
@@ -19,6 +19,7 @@ from mezzotint.bench.traces import Arrival, TraceConfig, find_trace, measure_tok
 from mezzotint.evaluate.verify import make_verifier
 from mezzotint.server.history import read_history
 from mezzotint.tasks import FAMILIES, Example
+from mezzotint.tasks.message import write_messages
 from mezzotint.types import Verifier
 from tests.bench.records import played, request
 from tests.bench.scripted import Says
@@ -82,11 +83,6 @@ def test_what_chats_cannot_ask_is_refused(name: str) -> None:
         ValueError, match=f"task is '{name}', which is no family that chats can ask; choose from extract"
     ):
         family_workload([name], seed=0)
-
-
-def test_arguments_that_are_no_object_are_a_fault() -> None:
-    reply = read_message({"tool_calls": [{"function": {"name": "f", "arguments": "[1"}}]})
-    assert (reply.calls, len(reply.faults)) == ((), 1)
 
 
 def test_an_agent_has_dozens_of_hops_and_waits_for_the_tools_between_them() -> None:

@@ -64,6 +64,7 @@ def test_each_step_budget_has_a_row_and_ar_a_single_one(tiny: Path) -> None:
 def test_a_run_repeated_agrees_in_all_but_times_and_another_seed_does_not(tiny: Path, tmp_path: Path) -> None:
     def run(seed: int) -> tuple[list[dict[str, Any]], list[str]]:
         file = tmp_path / "records"
+        file.unlink(missing_ok=True)
         options = ("--decoder", "diffusion", "--steps", "2", "--seed", seed, "--output", file)
         rows = evaluate(tiny, "--tasks", "parallel_rule", "--n", 2, *options)
         return without_times(rows), [json.loads(line)["text"] for line in file.read_text().splitlines()]
@@ -87,6 +88,15 @@ def test_the_rows_are_what_the_records_add_up_to(tiny: Path, tmp_path: Path) -> 
         assert row["tokens_per_forward"] == tokens_per_forward(tokens, forwards)
         assert row["pass_rate"] == sum(record["accepted"] for record in mine) / 2
         assert row["seconds"] == pytest.approx(sum(r["prefill_s"] + r["generation_s"] for r in mine) / 2)
+
+
+def test_answers_that_are_there_are_not_written_over(tiny: Path, tmp_path: Path) -> None:
+    file = tmp_path / "answers.jsonl"
+    file.write_text("an answer that took hours\n")
+    refused = invoke(tiny, "--tasks", "parallel_rule", "--n", 1, "--output", file)
+    assert refused.exit_code == 2
+    assert "holds answers already; name another file" in " ".join(refused.output.split())
+    assert file.read_text() == "an answer that took hours\n"
 
 
 def test_a_record_holds_what_the_model_says_to_that_prompt_and_seed(tiny: Path, tmp_path: Path) -> None:

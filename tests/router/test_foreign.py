@@ -76,6 +76,8 @@ def test_a_count_that_is_no_number_is_not_believed(usage: dict[str, Any]) -> Non
         raw(content=3),
         raw(tool_calls=[3]),
         raw(tool_calls=[{"index": 0, "function": {"name": "f", "arguments": {"a": 1}}}]),
+        raw(tool_calls=[{"index": "0", "function": {"name": "f", "arguments": "{}"}}]),
+        raw("tool_calls", tool_calls=[{"index": 0, "function": {"name": "f", "arguments": "[" * 100_000}}]),
     ],
 )
 def test_what_is_no_chunk_is_garbage(bad: Any) -> None:

@@ -270,3 +270,20 @@ def test_a_request_is_read_though_one_engine_is_full_for_other_arms_may_have_roo
     finally:
         routed.backend.open -= 10_000
     assert told.status_code == 400
+
+
+def test_a_request_that_a_fleet_has_routed_is_not_routed_again(http: httpx2.Client) -> None:
+    for path, asked in (("chat/completions", HELLO), ("responses", {"model": "auto:fast", "input": "Hello"})):
+        told = http.post(f"/v1/{path}", json=asked, headers={"x-mezzotint-routed": "1"})
+        assert (told.status_code, told.json()["error"]["code"]) == (400, "routed_twice"), told.text
+    pinned = http.post("/v1/chat/completions", json={**HELLO, "model": "plain"}, headers={"x-mezzotint-routed": "1"})
+    assert pinned.status_code == 200
+
+
+@pytest.mark.parametrize("field", ["score", "verify_ms"])
+def test_a_verdict_without_a_number_where_one_belongs_is_refused(field: str, http: httpx2.Client) -> None:
+    decision = ask(http).json()["metrics"]["route"]["decision_id"]
+    body = f'{{"decision_id": "{decision}", "verdict": "accepted", "{field}": NaN}}'
+    told = http.post("/v1/router/outcomes", content=body, headers={"content-type": "application/json"})
+    assert told.status_code == 400
+    assert field in told.json()["error"]["message"]
