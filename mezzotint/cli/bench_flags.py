@@ -89,6 +89,10 @@ class Playing:
         _option("Seconds before a failed request is tried again, doubled each time; 0.1 unless given."),
     ] = None
     max_tokens: Annotated[int | None, _option("Most tokens of an answer; 256 unless given.")] = None
+    tell_verdicts: Annotated[
+        bool,
+        typer.Option("--tell-verdicts", help="Tell a router what became of each of its answers, so that it learns."),
+    ] = False
     goal: Annotated[
         list[str] | None, _option("FIGURE=SECONDS that good tasks keep to, of ttfc, e2e, tta and itl; several times.")
     ] = None

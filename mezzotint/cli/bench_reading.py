@@ -118,7 +118,7 @@ def read_config(
         target=target,
         arms=arms,
         loads=loads,
-        play=PlayConfig(**_known(played)),
+        play=PlayConfig(**_known(played), tells_verdicts=playing.tell_verdicts),
         prices=Prices(input=playing.input_price, output=playing.output_price, busy=playing.busy_price),
         goals=_read_goals(playing.goal or ()),
         **_known(given),

@@ -39,7 +39,9 @@ class Plan:
 
 
 def name_target(answering: Answering, loading: Loading) -> str:
-    """What answers, in words that stay the same at the next start."""
+    """What answers, in words that stay the same at the next start. Raises: ValueError for what it cannot be told."""
+    if answering.url is not None and answering.prefix_cache:
+        raise ValueError(f"--prefix-cache is of a server that is started here, and --url asks {answering.url}; drop it")
     if answering.url is not None:
         return answering.url
     return " ".join(["mezzotint serve", *_serve_flags(answering, loading)])

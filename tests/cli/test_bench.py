@@ -55,6 +55,22 @@ def test_one_load_is_measured_reported_and_found_finished_the_next_time(url: str
     assert "play.max_attempts was 2 and is 3; give the same flags, or another --name or --output" in other.stderr
 
 
+@pytest.mark.parametrize("flags", [[], ["--tell-verdicts"]], ids=["silent", "told"])
+def test_a_router_learns_what_became_of_its_answers_where_that_is_asked_for(flags: list[str], tmp_path: Path) -> None:
+    told: list[Body] = []
+
+    def script(body: Body) -> Reply:
+        if "verdict" not in body:
+            return say(["wrong"], metrics={"queue_time_ms": 0.0, "route": {"arm": "ar", "decision_id": "d"}})
+        told.append(body)
+        return Reply([(0.0, b"{}")], headers={"content-type": "application/json"})
+
+    with serving_on_a_thread(script) as url:
+        asked = ["--url", url, "-m", "m", "--tasks", "repeat", "--n", 2, "--warm-up", 0, "--max-attempts", 1]
+        assert invoke("run", *asked, "--output", tmp_path, *flags).exit_code == 0
+    assert [body["verdict"] for body in told] == ["rejected"] * (2 * len(flags))
+
+
 def test_a_terminal_sees_a_bar(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TTY_COMPATIBLE", "1")  # rich then takes any stream for a terminal
     asked = ["run", "--url", url, "-m", "model", "--tasks", "repeat", "--n", 4, "--output", tmp_path]
@@ -127,6 +143,10 @@ def test_ctrl_c_stops_the_server_too_and_keeps_what_is_finished(tiny: Path, tmp_
     ("arguments", "message"),
     [
         (["run", "--url", "http://x"], "--url is http://x, but no model is named; name those that answer there by -m"),
+        (
+            ["run", "--url", "http://x", "-m", "m", "--prefix-cache"],
+            "--prefix-cache is of a server that is started here",
+        ),
         (["run", "--tasks", "chess"], "task is 'chess', which is no family that chats can ask"),
         (["run", "--tasks", "agent", "--scale", "2"], "--scale is for traces, but --tasks is 'agent'; drop it"),
         (["run", "--hops", "3"], "--hops is for agent, but --tasks is 'extract'; drop it"),
