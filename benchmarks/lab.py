@@ -29,7 +29,7 @@ from mezzotint.tasks import FAMILIES
 BUDGETS = (4, 8, USUAL, 48)
 DECODERS = ("diffusion", "ar", "verified", "mtp")
 FIRST = "extract"  # the family that most is asked of
-PROMPTS, OTHERS, EAGER, DRAWN = 500, 200, 200, 500
+PROMPTS, OTHERS, EAGER, DRAWN = 500, 500, 200, 500
 
 
 def main(arguments: Sequence[str]) -> int:
