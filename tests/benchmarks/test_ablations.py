@@ -1,6 +1,7 @@
 """An experiment runs what is not finished, each run from the start that it names, and shows what it found."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,13 @@ def shift(model: DiffusionGemma, variant: Variant, tokenise: Any, seconds: float
         value += 0.01
     state.step = 7
     return Learned(state, seconds, [])
+
+
+@pytest.fixture(autouse=True)
+def _small_numbers() -> Iterator[None]:
+    """The command flushes them to 0, for the whole process; tests behind it want them back."""
+    yield
+    torch.set_flush_denormal(False)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from benchmarks import learning
 from benchmarks.held_out import NOISE, corrupt_to, held_out_losses
 from benchmarks.learning import AdamWState, Learned, learn, make_deaf, take_step
-from benchmarks.variants import VARIANTS, Variant
+from benchmarks.variants import SHAPES, VARIANTS, Variant
 from mezzotint.tasks import FAMILIES
 from mezzotint.train.config import TrainConfig
 from mezzotint.train.context import RecordedKV
@@ -151,7 +151,7 @@ def test_runs_of_one_start_differ_in_what_they_say_and_nothing_else() -> None:
     names = [variant.name for variant in VARIANTS]
     assert len(set(names)) == len(names)
     usual = {variant.start: variant.config for variant in VARIANTS if not variant.changes}
-    assert set(usual) == {"nothing", "copying", "lab"}
+    assert set(usual) == {"nothing", "copying", "lab", *SHAPES}
     for variant in VARIANTS:
         assert replace(usual[variant.start], **variant.changes) == variant.config
     deaf = [variant for variant in VARIANTS if variant.deaf]
