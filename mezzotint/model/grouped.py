@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+_FEW = 4  # matrices a row, from which rows are few
 _ALIGNED = 16  # bytes of a row, without which the kernel refuses
 
 
@@ -35,12 +36,18 @@ def group(chosen: Tensor, number: int) -> Groups:
 def multiply(rows: Tensor, matrices: Tensor, groups: Groups) -> Tensor:
     """rows [T, D] in the order of `groups` with matrices [G, O, D] → [T, O], each with the one that it chose.
 
-    In one kernel where there is one that waits for nothing; elsewhere every row is multiplied with every matrix,
-    which costs G times as much.
+    In one kernel where there is one that waits for nothing; elsewhere few rows each bring their own matrix, and many
+    are multiplied with every matrix, which costs up to G times as much.
     """
     if _has_kernel(rows, matrices):
         return F.grouped_mm(rows, matrices.transpose(1, 2), offs=groups.ends)
-    return multiply_all(rows, matrices, groups)
+    form = multiply_few if _FEW * len(rows) <= len(matrices) else multiply_all
+    return form(rows, matrices, groups)
+
+
+def multiply_few(rows: Tensor, matrices: Tensor, groups: Groups) -> Tensor:
+    """The same for few rows, as of a single token: only matrices that were chosen are read, a copy for each row."""
+    return torch.bmm(matrices[groups.chosen], rows[:, :, None])[:, :, 0]
 
 
 def multiply_all(rows: Tensor, matrices: Tensor, groups: Groups) -> Tensor:

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from mezzotint.model.grouped import group, multiply, multiply_all
+from mezzotint.model.grouped import group, multiply, multiply_all, multiply_few
 
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5, torch.bfloat16: 2e-2}
 
@@ -23,7 +23,7 @@ def test_each_row_is_multiplied_with_its_own_matrix(dtype: torch.dtype, width: i
     rows, matrices, chosen = case(dtype, width, out)
     groups = group(chosen, len(matrices))
     expected = torch.stack([matrices[at].double() @ row.double() for row, at in zip(rows, chosen, strict=True)])
-    for form in (multiply, multiply_all):
+    for form in (multiply, multiply_all, multiply_few):
         found = form(rows[groups.order], matrices, groups)
         assert found.dtype == dtype
         furthest = (found.double() - expected[groups.order]).abs().max()
