@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from mezzotint.router.errand import Desk, Errand, Opened, Order
-from mezzotint.router.keeper import Book, Keeper
+from mezzotint.router.keeper import Keeper
 from mezzotint.router.kind import read_ask
+from mezzotint.router.ledger import Ledger
 from mezzotint.router.record import Ask, Attempt, Decision, Outcome
 from mezzotint.router.remote import RemoteArm
 from mezzotint.server.errors import ApiError, refuse
@@ -52,7 +53,7 @@ class Fleet:
         self,
         arms: Sequence[Arm],
         policy: Chooser,
-        ledger: Book,
+        ledger: Ledger,
         *,
         count_tokens: Callable[[Mapping[str, Any]], int],
         make_verifier: Callable[[Mapping[str, Any]], Verifier],

@@ -4,56 +4,23 @@ import asyncio
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
-from mezzotint.router.ledger import LateVerdict
-from mezzotint.router.ledger_table import LedgerRow
-from mezzotint.router.record import Attempt, Decision
+from mezzotint.router.ledger import Ledger
 from mezzotint.server.errors import ApiError
 
 T = TypeVar("T")
 
 
-class Book(Protocol):
-    """What keeps decisions and attempts: a Ledger, which says what these mean."""
-
-    def write_decision(self, decision: Decision) -> None:
-        """Keep a decision."""
-
-    def write_attempt(self, attempt: Attempt) -> None:
-        """Keep an attempt."""
-
-    def write_outcome(
-        self,
-        decision_id: str,
-        verdict: LateVerdict,
-        key: str | None = None,
-        *,
-        score: float | None = None,
-        reason: str | None = None,
-        verify_s: float | None = None,
-    ) -> bool:
-        """Keep a late verdict; whether it is new."""
-
-    def attempts(self, limit: int, *, is_same: bool = True) -> list[Attempt]:
-        """The last ones, the oldest first."""
-
-    def table(self) -> list[LedgerRow]:
-        """Rows for people."""
-
-    def close(self) -> None:
-        """Let go of it."""
-
-
 class Keeper:
     """The only one that touches its book while an event loop runs."""
 
-    def __init__(self, book: Book) -> None:
+    def __init__(self, book: Ledger) -> None:
         self._book = book
         self._thread = ThreadPoolExecutor(1, "mezzotint-ledger")
         self._open: set[asyncio.Task[object]] = set()
 
-    def do(self, job: Callable[[Book], T]) -> asyncio.Future[T]:
+    def do(self, job: Callable[[Ledger], T]) -> asyncio.Future[T]:
         """Do something with the book, behind all that was to be done before.
 
         It begins once the caller waits for anything: what is kept of a request takes none of the time before its arm is
@@ -71,7 +38,7 @@ class Keeper:
         await self._do(lambda book: book.close())
         self._thread.shutdown()
 
-    async def _do(self, job: Callable[[Book], T]) -> T:
+    async def _do(self, job: Callable[[Ledger], T]) -> T:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, job, self._book)
         except sqlite3.Error as error:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mezzotint.router.keeper import Book, Keeper
+from mezzotint.router.keeper import Keeper
 from mezzotint.router.ledger import Ledger
 from mezzotint.server.errors import ApiError
 
@@ -20,7 +20,7 @@ def test_what_is_to_be_kept_is_kept_in_order_though_whoever_waits_for_it_leaves(
         keeper = Keeper(Ledger(Path(":memory:"), "x"))
         free = threading.Event()
 
-        def hold(_book: Book) -> None:
+        def hold(_book: Ledger) -> None:
             free.wait(10)
             done.append(0)
 
@@ -43,7 +43,7 @@ def test_what_is_to_be_kept_is_kept_in_order_though_whoever_waits_for_it_leaves(
 
 
 def test_a_file_that_cannot_be_written_is_told_and_the_next_job_is_done() -> None:
-    def fail(_book: Book) -> Any:
+    def fail(_book: Ledger) -> Any:
         raise sqlite3.OperationalError("disk is full")
 
     async def go() -> None:
